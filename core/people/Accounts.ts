@@ -152,14 +152,19 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
   const here = Effect.fn("people.findSession")(function* (workspace: Workspace, request: HttpRequest) {
     const secret = readSessionCookie(workspace, request)
     if (Option.isNone(secret)) return Option.none<Here>()
-    const session = yield* sessions.find(workspace.id, secret.value, yield* currentInstant)
+    const now = yield* currentInstant
+    const session = yield* sessions.find(workspace.id, secret.value, now)
     if (Option.isNone(session)) return Option.none<Here>()
     const account = yield* book.find(workspace.id, session.value.account)
-    return Option.flatMap(account, (found) =>
-      found._tag === "Active" && found.epoch === session.value.epoch
-        ? Option.some<Here>({ session: session.value, account: found })
-        : Option.none()
+    const found = Option.getOrUndefined(account)
+    if (found?._tag !== "Active" || found.epoch !== session.value.epoch) return Option.none<Here>()
+    yield* cleanUpOrWarn(
+      workspace.id,
+      sessions.use(workspace.id, session.value, now),
+      "the last use of a session could not be noted",
+      { account: found.id }
     )
+    return Option.some<Here>({ session: session.value, account: found })
   })
 
   const finishSessions = Effect.fn("people.finishSessions")(function* (

@@ -1,5 +1,6 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
+import { collectAll } from "../engine/lists.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
@@ -21,6 +22,10 @@ export const Session = Schema.Struct({
   confirmedAt: Instant,
   /** Earlier sessions of the same person in this browser, the latest first: applications know some by these. */
   before: Schema.optionalKey(Schema.Array(Digest)),
+  /** The browser in plain words, where it named itself as one that is known. */
+  browser: Schema.optionalKey(Schema.String),
+  /** The last use that was noted. */
+  usedAt: Schema.optionalKey(Instant),
   expiresAt: Instant
 })
 export type Session = typeof Session.Type
@@ -29,6 +34,15 @@ export type Session = typeof Session.Type
 export const namesOf = ({ before = [], id }: Session): ReadonlyArray<Digest> => [id, ...before]
 
 const mostBefore = 20
+export const lastUseOf = ({ createdAt, usedAt }: Session): Instant => usedAt ?? createdAt
+
+/** A use is written down at most this often, so that no request but the first after it writes. */
+const usedEvery: Millis = 5 * 60_000
+
+const isStale = (session: Session, now: Instant): boolean => hasPassed(later(lastUseOf(session), usedEvery), now)
+
+/** What a form or a command calls a session by, which tells nothing of its name to applications. */
+export const sessionMark = ({ id }: Session): string => digestOf(`session mark ${id}`).slice(0, 12)
 
 export const sessionsOwner = (account: UserId): string => `account:${account}`
 
@@ -47,19 +61,40 @@ export const sessionKind: RecordKind<Session> = {
 export type SessionSecret = Redacted.Redacted<string>
 
 export const sessionIdOf = (secret: SessionSecret): Session["id"] => digestOf(Redacted.value(secret))
+/** The sessions of an account that are in use, the last used first. */
+export const liveSessions = (
+  sessions: Pick<Sessions, "list">,
+  workspace: WorkspaceId,
+  account: { readonly id: UserId; readonly epoch: number },
+  now: Instant
+): Effect.Effect<ReadonlyArray<Session>, StorageUnavailable> =>
+  Effect.map(
+    collectAll((slice: Slice) => sessions.list(workspace, account.id, slice)),
+    (all) =>
+      all
+        .filter(({ epoch, expiresAt }) => epoch === account.epoch && !hasPassed(expiresAt, now))
+        .toSorted((one, other) => lastUseOf(other) - lastUseOf(one))
+  )
 
 export interface Sessions {
   /** Always a new session: an earlier cookie of the browser, which others may know, does not open it. */
   readonly start: (
     workspace: WorkspaceId,
     account: { readonly id: UserId; readonly epoch: number },
-    now: Instant
+    now: Instant,
+    browser?: Session["browser"]
   ) => Effect.Effect<SessionSecret, StorageUnavailable | Contended>
   readonly find: (
     workspace: WorkspaceId,
     secret: SessionSecret,
     now: Instant
   ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
+  /** Notes that it is in use, where the last note is some minutes old. */
+  readonly use: (
+    workspace: WorkspaceId,
+    session: Session,
+    now: Instant
+  ) => Effect.Effect<void, StorageUnavailable | Contended>
   /** Notes when the password was given again; `false` where the session has ended. */
   readonly confirm: (
     workspace: WorkspaceId,
@@ -88,7 +123,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
   const records = makeRecords(storage, sessionKind)
 
   return {
-    start: Effect.fn("people.startSession")(function* (workspace, account, now) {
+    start: Effect.fn("people.startSession")(function* (workspace, account, now, browser) {
       const secret = base64Url(entropy.bytes(secretLength))
       const session: Session = {
         id: digestOf(secret),
@@ -96,6 +131,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
         epoch: account.epoch,
         createdAt: now,
         confirmedAt: now,
+        ...(browser === undefined ? {} : { browser }),
         expiresAt: later(now, ttl)
       }
       const kept = yield* transact(records, entropy, workspace, session.id, (found) =>
@@ -108,6 +144,17 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
       Effect.map(records.get(workspace, sessionIdOf(secret)), (kept) =>
         Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
       ),
+    use: (workspace, session, now) =>
+      isStale(session, now)
+        ? Effect.flatMap(
+            transact(records, entropy, workspace, session.id, (found) =>
+              found === undefined || !isStale(found, now)
+                ? answer(undefined)
+                : answerAndKeep({ ...found, usedAt: now }, undefined)
+            ),
+            Effect.fromResult
+          )
+        : Effect.void,
     confirm: (workspace, id, confirmedAt) =>
       Effect.flatMap(
         transact(records, entropy, workspace, id, (found) =>

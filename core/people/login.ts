@@ -17,9 +17,10 @@ import { asksForLogin } from "../request/signInAsked.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { rootOf } from "../workspace/SessionPath.ts"
 import { authorizeAt } from "../workspace/Workspace.ts"
-import { emailLength, passwordBytes } from "./Account.ts"
+import { emailLength, normaliseEmail, passwordBytes } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
+import { browserOf } from "./browserOf.ts"
 import { knownDevice } from "./Device.ts"
 import { welcome } from "./welcome.ts"
 
@@ -111,17 +112,28 @@ export const loginPageHandler = (services: Services, accounts: Accounts["Service
   Effect.fn("people.loginPage")(function* (call) {
     const { parameters } = readParameters(call.request.query)
     const returnUrl = safeReturnUrl(call.workspace, parameters.get("return_to"))
+    // Anybody writes a link: nothing is filled in but what is an email.
+    const hinted = Option.getOrUndefined(normaliseEmail(parameters.get("login_hint") ?? ""))
+    const filled = hinted === undefined ? {} : { email: hinted }
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isSome(here)) {
       const { email } = here.value.account
-      const told = asksForLogin(returnUrl) ? { email, notice: onceMore } : { signedInAs: email }
+      const told = asksForLogin(returnUrl) ? { email, notice: onceMore } : { ...filled, signedInAs: email }
       return yield* draw(services, call, 200, { returnUrl, ...told })
     }
     // Only an address without a session's path seeks another one.
-    if (call.workspace.sessionPath !== undefined) return seeOther(services.owner.signInAt(call.workspace, returnUrl))
+    if (call.workspace.sessionPath !== undefined) {
+      const hints = hinted === undefined ? {} : { loginHint: hinted }
+      return seeOther(services.owner.signInAt(call.workspace, returnUrl, undefined, hints))
+    }
     const notice = lateFormNotice(partsOf(returnUrl).query)
     const seeks = { left: parameters.get("left") }
-    return yield* draw(services, call, 200, { returnUrl, seeks, ...(notice === undefined ? {} : { notice }) })
+    return yield* draw(services, call, 200, {
+      returnUrl,
+      seeks,
+      ...filled,
+      ...(notice === undefined ? {} : { notice })
+    })
   })
 
 /** "Continue as" would lead back here, or to an error. */
@@ -168,6 +180,7 @@ export const loginFormHandler = (services: Services, accounts: Accounts["Service
         email,
         password: Redacted.make(password, { label: "password" }),
         network: networkOf(request.peer ?? ""),
+        browser: browserOf(request.headers.get("user-agent")),
         deviceOf: (login) => knownDevice(services.keys.current(), workspace, request, login, now)
       },
       now

@@ -1,7 +1,7 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { Entropy } from "../ports/Entropy.ts"
-import { type Profile, ResourceOwner, type SignedIn } from "../ports/ResourceOwner.ts"
+import { type Profile, ResourceOwner, type SignedIn, type SignInHints } from "../ports/ResourceOwner.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { isActive, normaliseEmail } from "./Account.ts"
@@ -19,8 +19,12 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
 })
 
 /** `left`: the session's path where nobody is signed in, so that the browser goes back there no more. */
-const loginAt = (base: string, returnTo: string, left?: string): string =>
-  `${base}/login?return_to=${encodeURIComponent(returnTo)}${left === undefined ? "" : `&left=${encodeURIComponent(left)}`}`
+const loginAt = (base: string, returnTo: string, { loginHint = "" }: SignInHints = {}, left?: string): string => {
+  const email = Option.getOrUndefined(normaliseEmail(loginHint))
+  return `${base}/login?return_to=${encodeURIComponent(returnTo)}${
+    email === undefined ? "" : `&login_hint=${encodeURIComponent(email)}`
+  }${left === undefined ? "" : `&left=${encodeURIComponent(left)}`}`
+}
 
 // Holds: a session of these accounts is named by its record's id.
 const recordOf = ({ session }: SignedIn) => session as Session["id"]
@@ -30,8 +34,9 @@ export const resourceOwnerLayer = Layer.effect(
   ResourceOwner,
   Effect.map(Effect.all({ accounts: Accounts, entropy: Entropy }), ({ accounts, entropy }) => ({
     current: (workspace, request) => Effect.map(accounts.here(workspace, request), Option.map(signedInAs)),
-    signInAt: (workspace, returnTo) => loginAt(basePath(workspace.issuer), returnTo, workspace.sessionPath),
-    switchAt: (workspace, returnTo) => loginAt(pagesPath(workspace), returnTo),
+    signInAt: (workspace, returnTo, _, hints) =>
+      loginAt(basePath(workspace.issuer), returnTo, hints, workspace.sessionPath),
+    switchAt: (workspace, returnTo, _, hints) => loginAt(pagesPath(workspace), returnTo, hints),
     confirm: Effect.fn("people.confirm")(function* ({ id: workspace }, signedIn, password, now) {
       const { session, user } = signedIn
       const account = Option.filter(yield* accounts.book.find(workspace, user), isActive)

@@ -47,6 +47,8 @@ interface Credentials {
   readonly email: string
   readonly password: Password
   readonly network: string | undefined
+  /** The browser in plain words. */
+  readonly browser?: string | undefined
   /** The name of the browser, if this login signed in there before. */
   readonly deviceOf: (login: Digest) => Option.Option<string>
 }
@@ -123,6 +125,11 @@ export const makeSignIn = (
     const verifying = verified(workspace, credentials, who, now)
     const account = yield* throttled(throttle, attempt, now, verifying, (found) => !("reason" in found))
     if ("reason" in account) return { _tag: "Failed", ...account }
-    return { _tag: "SignedIn", account, login, secret: yield* sessions.start(workspace, account, now) }
+    return {
+      _tag: "SignedIn",
+      account,
+      login,
+      secret: yield* sessions.start(workspace, account, now, credentials.browser)
+    }
   })
 }

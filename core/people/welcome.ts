@@ -8,6 +8,7 @@ import type { Digest } from "../rules/Secret.ts"
 import type { Active } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { forgetForm } from "./browserForm.ts"
+import { browserOf } from "./browserOf.ts"
 import { enterAt, readSessionCookie } from "./Cookie.ts"
 import { rememberDevice } from "./Device.ts"
 import { endSessions, farewellBy } from "./endSessions.ts"
@@ -20,23 +21,26 @@ import { type SessionSecret, sessionIdOf } from "./Sessions.ts"
 export const signedInAnew = (
   services: Services,
   accounts: Accounts["Service"],
-  { now, workspace }: Call,
+  { now, request, workspace }: Call,
   account: Active,
   returnUrl: string,
   answer: (secret: SessionSecret) => Effect.Effect<HttpResponse>
 ): Effect.Effect<HttpResponse> =>
-  Effect.matchEffect(accounts.sessions.start(workspace.id, account, now), {
-    onSuccess: answer,
-    onFailure: (fault) =>
-      Effect.as(
-        Effect.logWarning("an account was written, but no session could be started; the person has to sign in", {
-          workspace: workspace.id,
-          account: account.id,
-          fault: fault._tag
-        }),
-        seeOther(services.owner.signInAt(workspace, returnUrl))
-      )
-  })
+  Effect.matchEffect(
+    accounts.sessions.start(workspace.id, account, now, browserOf(request.headers.get("user-agent"))),
+    {
+      onSuccess: answer,
+      onFailure: (fault) =>
+        Effect.as(
+          Effect.logWarning("an account was written, but no session could be started; the person has to sign in", {
+            workspace: workspace.id,
+            account: account.id,
+            fault: fault._tag
+          }),
+          seeOther(services.owner.signInAt(workspace, returnUrl))
+        )
+    }
+  )
 
 /**
  * The session that the browser had before. Of the same person, it goes on in the new one, so that nobody who signs in once

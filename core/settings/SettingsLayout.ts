@@ -3,7 +3,16 @@ import { attributes, type Html, html } from "../pages/Html.ts"
 import { brandLink, type Document, type Notice, notice, type Place, type Visitor } from "../pages/Layout.ts"
 
 /** The last segment of the address of a section's page and forms. */
-export type SectionName = "profile" | "apps" | "keys" | "clients" | "resources" | "documents" | "issuers" | "members"
+export type SectionName =
+  | "profile"
+  | "sessions"
+  | "apps"
+  | "keys"
+  | "clients"
+  | "resources"
+  | "documents"
+  | "issuers"
+  | "members"
 
 const sections: ReadonlyArray<{
   readonly id: SectionName
@@ -12,6 +21,7 @@ const sections: ReadonlyArray<{
   readonly ofAccounts?: boolean
 }> = [
   { id: "profile", label: "Profile", ownersOnly: false, ofAccounts: true },
+  { id: "sessions", label: "Browsers", ownersOnly: false, ofAccounts: true },
   { id: "apps", label: "Connected apps", ownersOnly: false },
   { id: "keys", label: "API keys", ownersOnly: true },
   { id: "clients", label: "Registered clients", ownersOnly: true },

@@ -5,6 +5,7 @@ import { signedInAs } from "../people/resourceOwner.ts"
 import type { SignedInAccount, Visitors } from "./inside.ts"
 import { changeMembersHandler, membersHandler } from "./membersSection.ts"
 import { changeProfileHandler, profileHandler } from "./profileSection.ts"
+import { changeSessionsHandler, sessionsHandler } from "./sessionsSection.ts"
 
 const accountVisitors = (accounts: Accounts["Service"]): Visitors<SignedInAccount> => ({
   current: (workspace, request) =>
@@ -22,6 +23,7 @@ export const accountSettingsEndpoints = (accounts: Accounts["Service"]): Readonl
     page((services) => handler(services, accounts, visitors))
   return [
     pageEndpoint("/settings/profile", { GET: shown(profileHandler), POST: shown(changeProfileHandler) }),
+    pageEndpoint("/settings/sessions", { GET: shown(sessionsHandler), POST: shown(changeSessionsHandler) }),
     pageEndpoint("/settings/members", { GET: shown(membersHandler), POST: shown(changeMembersHandler) })
   ]
 }

@@ -78,6 +78,7 @@ describe.each([...origins])("from %s", (origin) => {
     ["/logout", {}],
     ["/settings/keys", { action: "create", name: "stolen", expires: "never" }],
     ["/settings/profile", { action: "profile", name: "Mallory" }],
+    ["/settings/sessions", { action: "end-others" }],
     ["/settings/members", { action: "invite", email: "", role: "owner" }],
     ["/settings/apps", { action: "revoke", id: "x" }],
     ["/settings/clients", { action: "delete", id: "x" }],

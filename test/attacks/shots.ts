@@ -152,7 +152,15 @@ export const arrange = Effect.fnUntraced(function* (
         }
       ]
     ],
-    ["authorize", [get(at + authorize(), as), get(authorize()), get(at + authorize({ scope: "api" }), as)]],
+    [
+      "authorize",
+      [
+        get(at + authorize(), as),
+        get(authorize()),
+        get(at + authorize({ scope: "api" }), as),
+        get(authorize({ scope: "openid api", claims: '{"id_token":{"name":null}}', login_hint: person.email }))
+      ]
+    ],
     ["par", [post("/oauth/par", { ...client, ...Object.fromEntries(new URLSearchParams(authorize().split("?")[1])) })]],
     [
       "token",
@@ -179,7 +187,7 @@ export const arrange = Effect.fnUntraced(function* (
       "login",
       [
         post("/login", { ...loginFields, ...person, return_to: authorize() }, { cookie: formCookie }),
-        get(`/login?return_to=${encodeURIComponent(authorize())}`)
+        get(`/login?return_to=${encodeURIComponent(authorize())}&login_hint=${encodeURIComponent(person.email)}`)
       ]
     ],
     ["logout", [get(`${at}/logout`, as), post(`${at}/logout`, { csrf: `${csrf}x` }, as)]],
@@ -216,7 +224,9 @@ export const arrange = Effect.fnUntraced(function* (
       [
         get(`${at}/settings/profile?done=profile`, as),
         post(`${at}/settings/profile`, { csrf, action: "profile", name: "Ada" }, as),
-        post(`${at}/settings/profile`, { csrf, action: "password", current_password: "x", new_password: "y" }, as)
+        post(`${at}/settings/profile`, { csrf, action: "password", current_password: "x", new_password: "y" }, as),
+        get(`${at}/settings/sessions`, as),
+        post(`${at}/settings/sessions`, { csrf, action: "end", id: "x" }, as)
       ]
     ],
     [

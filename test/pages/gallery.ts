@@ -18,6 +18,7 @@ import { membersPage } from "../../core/settings/MembersPage.ts"
 import { passwordPage } from "../../core/settings/PasswordPage.ts"
 import { profilePage } from "../../core/settings/profileSection.ts"
 import { resourcesPage } from "../../core/settings/resourcesSection.ts"
+import { sessionsPage } from "../../core/settings/sessionsSection.ts"
 import { defaultTheme, type Theme } from "../../core/workspace/Theme.ts"
 
 /** Turns every text of a model into another; the gallery of hostile texts is the same gallery. */
@@ -305,6 +306,29 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         name: say("Ada Lovelace"),
         email: say("ada@northwind.example"),
         passwordLength: 12
+      })
+    ],
+    [
+      "settings-sessions",
+      sessionsPage(place, visitor(say, "member", { kind: "done", text: say("That browser is signed out.") }), {
+        sessions: [
+          {
+            mark: "one",
+            browser: say("Firefox on Linux"),
+            since: before(3 * day),
+            lastUsedAt: before(0 * day),
+            isHere: true
+          },
+          {
+            mark: "two",
+            browser: say("Safari on an iPhone"),
+            since: before(9 * day),
+            lastUsedAt: before(1 * day),
+            isHere: false
+          },
+          { mark: "three", since: before(12 * day), lastUsedAt: before(11 * day), isHere: false }
+        ],
+        more: 2
       })
     ],
     [

@@ -203,6 +203,7 @@ describe("what other programs rely on", () => {
     const links = all(read("settings-apps-empty").tags, "a").map(({ attributes }) => attributes.get("href"))
     expect(links.filter((href) => href?.includes("/settings/"))).toEqual([
       "/t/northwind/settings/profile",
+      "/t/northwind/settings/sessions",
       "/t/northwind/settings/apps"
     ])
   })

@@ -175,10 +175,12 @@ export class Browser {
   readonly #paths = new Map<string, string>()
   readonly house: House
   readonly peer: string
+  readonly agent: string
 
-  constructor(house: House, peer = "192.0.2.1") {
+  constructor(house: House, peer = "192.0.2.1", agent = "") {
     this.house = house
     this.peer = peer
+    this.agent = agent
   }
 
   send(method: string, target: string, fields?: Readonly<Record<string, string>>): Effect.Effect<HttpResponse> {
@@ -190,7 +192,10 @@ export class Browser {
     const sent = {
       peer: this.peer,
       ...(fields === undefined ? {} : { fields }),
-      ...(cookie === "" ? {} : { headers: { cookie } })
+      headers: {
+        ...(cookie === "" ? {} : { cookie }),
+        ...(this.agent === "" ? {} : { "user-agent": this.agent })
+      }
     }
     return Effect.map(this.house.send(method, target, sent), (response) => {
       for (const [name, value] of response.headers) if (name === "set-cookie") this.#keep(value)

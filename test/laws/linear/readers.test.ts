@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test"
+import { browserOf } from "../../../core/people/browserOf.ts"
+import { readClaims } from "../../../core/rules/Claims.ts"
 import { makeDice } from "../../../core/testing/Dice.ts"
 import { readTraceparent } from "../../../runtimes/observe/otlp/tracing.ts"
 import * as peer from "../../../runtimes/serve/peer.ts"
@@ -199,7 +201,13 @@ type Reader = (text: string) => unknown
 
 const none = "none"
 
-/** What the runtimes read before the core does, by the names of their modules: a new name is a reader, or says `none`. */
+const many = (text: string) =>
+  Object.fromEntries(Array.from({ length: text.length / 8 }, (_, at) => [`${text[0]}${at}`, null]))
+
+/**
+ * What the runtimes read before the core does, by the names of their modules: a new name is a reader, or says `none`. And
+ * readers of texts that no request above brings.
+ */
 const runtimeReaders = [
   {
     module: request,
@@ -220,6 +228,14 @@ const runtimeReaders = [
   {
     module: { readTraceparent },
     readers: { readTraceparent }
+  },
+  { module: { browserOf }, readers: { browserOf } },
+  {
+    module: { readClaims, namesInClaims: readClaims },
+    readers: {
+      readClaims,
+      namesInClaims: (text: string) => readClaims(JSON.stringify({ id_token: many(text), userinfo: many(text) }))
+    }
   },
   {
     module: peer,

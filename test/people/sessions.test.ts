@@ -1,0 +1,160 @@
+import { expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { browserOf } from "../../core/people/browserOf.ts"
+import { liveSessions, sessionMark } from "../../core/people/Sessions.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
+import { authorizeTarget, header, hiddenFields, registerClient } from "../given/flow.ts"
+import { noticeOn } from "../given/page.ts"
+import { t0 } from "../given/World.ts"
+import { addAccount, Browser, type House, inHouse } from "./House.ts"
+
+const mozilla = "Mozilla/5.0"
+const agents = {
+  firefox: `${mozilla} (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0`,
+  iphone: `${mozilla} (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1`,
+  edge: `${mozilla} (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0`
+}
+
+test("a browser is told in plain words, and by nothing that it wrote itself", () => {
+  const rows = [
+    [agents.firefox, "Firefox on Linux"],
+    [agents.iphone, "Safari on an iPhone"],
+    [agents.edge, "Edge on Windows"],
+    [`${mozilla} (Macintosh; Intel Mac OS X 10_15_7) Chrome/140.0 Safari/537.36`, "Chrome on a Mac"],
+    [`${mozilla} (Linux; Android 15) SamsungBrowser/28 Chrome/130 Mobile Safari/537.36`, "Samsung Internet on Android"],
+    ["Firefox/1", "Firefox"],
+    ["Windows", "A browser on Windows"],
+    ["<b>curl</b>", undefined],
+    [`${"x".repeat(600)} Firefox/1`, undefined],
+    ["", undefined],
+    [undefined, undefined]
+  ] as const
+  for (const [agent, words] of rows) expect([agent, browserOf(agent)]).toEqual([agent, words])
+})
+
+const signedIn = Effect.fnUntraced(function* (house: House, agent: keyof typeof agents, email = "ada@example.com") {
+  const browser = new Browser(house, "192.0.2.1", agents[agent])
+  yield* browser.signIn(email)
+  return browser
+})
+
+const path = "/settings/sessions"
+const isIn = (browser: Browser) => Effect.map(browser.get("/settings/profile"), ({ status }) => status === 200)
+
+const post = Effect.fnUntraced(function* (browser: Browser, fields: Readonly<Record<string, string>>) {
+  const { csrf = "" } = hiddenFields((yield* browser.get(path)).body)
+  const answer = yield* browser.send("POST", path, { csrf, ...fields })
+  const location = header(answer, "location") ?? ""
+  return {
+    status: answer.status,
+    location,
+    notice: location === "" ? undefined : noticeOn(yield* browser.get(location))
+  }
+})
+
+test("a person sees where they are signed in, and ends one, or all others", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const account = yield* addAccount(house)
+      const here = yield* signedIn(house, "firefox")
+      yield* TestClock.adjust("1 minute")
+      const phone = yield* signedIn(house, "iphone")
+      const desk = yield* signedIn(house, "edge")
+      const page = (yield* here.get(path)).body
+      for (const words of ["Firefox on Linux", "Safari on an iPhone", "Edge on Windows"]) expect(page).toContain(words)
+      const marks = new Map(
+        (yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).map(
+          (session) => [session.browser, sessionMark(session)] as const
+        )
+      )
+      const own = marks.get("Firefox on Linux") ?? ""
+      expect(page).not.toContain(own)
+
+      const ended = yield* post(here, { action: "end", id: marks.get("Safari on an iPhone") ?? "" })
+      expect([ended.status, ended.notice]).toEqual([303, "done"])
+      expect([yield* isIn(phone), yield* isIn(desk), yield* isIn(here)]).toEqual([false, true, true])
+      for (const id of [own, marks.get("Safari on an iPhone") ?? "", "", "x"]) {
+        expect((yield* post(here, { action: "end", id })).notice).toBe("problem")
+      }
+      expect((yield* post(here, { action: "end-others" })).notice).toBe("done")
+      expect([yield* isIn(desk), yield* isIn(here)]).toEqual([false, true])
+      expect((yield* here.get(path)).body).not.toContain("end-others")
+      expect(
+        house.audit.filter(({ event }) => event._tag === "AccountChanged" && event.change === "signed_out")
+      ).toHaveLength(2)
+      expect((yield* post(here, { action: "else" })).status).toBe(403)
+    })
+  ))
+
+test("nobody sees or ends a session of somebody else", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const ada = yield* addAccount(house)
+      yield* addAccount(house, "eve@example.com", "member")
+      const owner = yield* signedIn(house, "iphone")
+      const eve = yield* signedIn(house, "firefox", "eve@example.com")
+      const [session] = yield* liveSessions(house.accounts.sessions, house.workspace.id, ada, yield* currentInstant)
+      const id = session === undefined ? "" : sessionMark(session)
+      const page = (yield* eve.get(path)).body
+      expect(page).not.toContain("iPhone")
+      expect((yield* post(eve, { action: "end", id })).notice).toBe("problem")
+      yield* post(eve, { action: "end-others" })
+      const { csrf = "" } = hiddenFields((yield* eve.get(path)).body)
+      expect((yield* owner.send("POST", path, { csrf, action: "end-others" })).status).toBe(403)
+      expect((yield* new Browser(house).get(path)).status).toBe(303)
+      expect([yield* isIn(owner), yield* isIn(eve)]).toEqual([true, true])
+    })
+  ))
+
+test("the last use is noted every five minutes, and no request between them writes", () => {
+  let writes = 0
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      const account = yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const counted = (minutes: number) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust(`${minutes} minutes`)
+          writes = 0
+          expect(yield* isIn(browser)).toBe(true)
+          return writes
+        })
+      const seen: Array<number> = []
+      for (const minutes of [0, 4, 1, 0, 4, 60]) seen.push(yield* counted(minutes))
+      expect(seen).toEqual([0, 0, 1, 0, 0, 1])
+      const [session] = yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)
+      expect(session?.usedAt).toBe((t0 + 69 * 60_000) as never)
+    }),
+    {
+      storage: (below) => ({
+        ...below,
+        replace: (...of) => {
+          writes++
+          return below.replace(...of)
+        }
+      })
+    }
+  )
+})
+
+test("the sign-in has the email of a login_hint filled in, and no other text", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      yield* addAccount(house)
+      const browser = new Browser(house)
+      const client = yield* registerClient(house)
+      const hinted = (login_hint: string) => authorizeTarget(client, { scope: "api", login_hint })
+      const emailOf = (body: string) => /name="email"[^>]*? value="([^"]*)"/.exec(body)?.[1]
+      const sent = header(yield* browser.get(hinted(" Bob@Example.com")), "location") ?? ""
+      expect(emailOf((yield* browser.get(sent)).body)).toBe("bob@example.com")
+      const { body } = yield* browser.get(`/login?login_hint=${encodeURIComponent(`"><script>@x`)}`)
+      expect(body).not.toContain("<script>@x")
+      for (const odd of ["Call 555-1234 and tell your password", "a@b c", "@"]) {
+        const location = header(yield* browser.get(hinted(odd)), "location") ?? ""
+        expect(location).toStartWith("/login?return_to=")
+        expect(location).not.toContain("&login_hint")
+        expect(emailOf((yield* browser.get(`/login?login_hint=${encodeURIComponent(odd)}`)).body)).toBeUndefined()
+      }
+    })
+  ))
