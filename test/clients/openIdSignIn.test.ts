@@ -1,25 +1,8 @@
 import { expect, test } from "bun:test"
 import * as oauth from "oauth4webapi"
 import * as openid from "openid-client"
-import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { issuer, people, redirectUri, withHost } from "../embed/host.ts"
-import { hiddenFields } from "../given/flow.ts"
-
-const within = (auth: EmbeddedTessera) => (url: string, sent: object) => auth.handle(new Request(url, sent))
-
-/** Ada reads the page and approves; what comes back is the address at the application. */
-const approve = async (auth: EmbeddedTessera, address: URL): Promise<URL> => {
-  const cookie = "session=ada"
-  const page = await auth.handle(new Request(address, { headers: { cookie } }))
-  const answer = await auth.handle(
-    new Request(`${issuer}/consent`, {
-      method: "POST",
-      headers: { "content-type": "application/x-www-form-urlencoded", cookie, origin: issuer },
-      body: new URLSearchParams({ ...hiddenFields(await page.text()), decision: "approve" }).toString()
-    })
-  )
-  return new URL(answer.headers.get("location") ?? "")
-}
+import { approve, within } from "./signIn.ts"
 
 const owner = {
   ...people,
