@@ -11,6 +11,7 @@ import { issuer } from "./issuer.ts"
 import { key } from "./key.ts"
 import { explain } from "./output.ts"
 import { resource } from "./resource.ts"
+import { session } from "./session.ts"
 import { signingKeys } from "./signingKeys.ts"
 import { migrate, openapi, sealKeys, sweep } from "./upkeep.ts"
 import { user } from "./user.ts"
@@ -40,6 +41,7 @@ export const tessera = (surroundings: Surroundings) =>
       grant,
       key,
       user,
+      session,
       workspace,
       resource,
       issuer,

@@ -74,7 +74,7 @@ const newSecret = Effect.fnUntraced(function* (
   return Redacted.make(first, { label: what })
 })
 
-const email = Argument.String("email").pipe(Argument.withDescription("What the person signs in with"))
+export const email = Argument.String("email").pipe(Argument.withDescription("What the person signs in with"))
 
 const described = (account: Active) => ({
   id: account.id,
@@ -83,7 +83,7 @@ const described = (account: Active) => ({
   role: account.role
 })
 
-const find = ({ accounts, workspace }: Administration, text: string) =>
+export const findUser = ({ accounts, workspace }: Administration, text: string) =>
   Effect.gen(function* () {
     const normal = normaliseEmail(text)
     const account = Option.isNone(normal) ? Option.none() : yield* accounts.book.byEmail(workspace.id, normal.value)
@@ -140,7 +140,7 @@ const password = Command.make("password", { email, json }, (given) =>
     administer((administration) =>
       Effect.gen(function* () {
         const { accounts, note, services, workspace } = administration
-        const account = yield* find(administration, given.email)
+        const account = yield* findUser(administration, given.email)
         const { farewell } = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
         yield* accounts.changePassword(workspace, account.id, secret, farewell)
         yield* note({ _tag: "AccountChanged", account: account.id, change: "password", by })
@@ -156,7 +156,7 @@ const remove = Command.make("remove", { email, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
       const { accounts, note, services, workspace } = administration
-      const account = yield* find(administration, given.email)
+      const account = yield* findUser(administration, given.email)
       const grants = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
       const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
       const outcome = yield* removeAccount(accounts, grants, workspace, account.id, noted)

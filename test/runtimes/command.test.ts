@@ -84,7 +84,9 @@ describe("the command line", () => {
           { args: ["key", "rotate", "AAAAAAAA"], status: 3 },
           { args: ["user", "remove", "a@b.example"], status: 3 },
           { args: ["user", "password", "a@b.example"], status: 3, input: password },
-          { args: ["user", "add", "a@b.example"], status: 4, input: "short" }
+          { args: ["user", "add", "a@b.example"], status: 4, input: "short" },
+          { args: ["session", "list", "a@b.example"], status: 3 },
+          { args: ["session", "end", "a@b.example"], status: 3 }
         ]
         const ended = yield* Effect.forEach(wrong, ({ args, input = "" }) => command(args, { cwd, input }), {
           concurrency: 2
@@ -119,6 +121,9 @@ describe("the command line", () => {
             .map(({ email }) => email)
             .sort()
         ).toEqual(["ada@example.com", "bob@example.com"])
+        expect(readAll((yield* run(["session", "list", "bob@example.com", "--json"])).stdout)).toEqual([])
+        expect((yield* run(["session", "end", "bob@example.com", "--id", "0"])).status).toBe(3)
+        expect((yield* run(["session", "end", "bob@example.com"])).status).toBe(0)
         expect((yield* run(["user", "password", "bob@example.com"], `${password} 2`)).status).toBe(0)
         expect((yield* run(["user", "remove", "ada@example.com"])).status).toBe(4)
         expect((yield* run(["user", "remove", "bob@example.com"])).status).toBe(0)

@@ -1,0 +1,76 @@
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { endSessions } from "../../core/people/endSessions.ts"
+import { tellRevoked } from "../../core/people/removal.ts"
+import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
+import { administer, by, WorkspaceFlag } from "./administration.ts"
+import { json, notFound, print, table } from "./output.ts"
+import { email, findUser } from "./user.ts"
+
+const written = (at: number): string => new Date(at).toISOString()
+
+const list = Command.make("list", { email, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { accounts, workspace } = administration
+      const account = yield* findUser(administration, given.email)
+      const sessions = (yield* liveSessions(accounts.sessions, workspace.id, account, yield* currentInstant)).map(
+        (session) => ({
+          id: sessionMark(session),
+          browser: session.browser ?? null,
+          since: written(session.createdAt),
+          lastUsed: written(lastUseOf(session))
+        })
+      )
+      yield* print(
+        given.json,
+        sessions,
+        table(
+          ["ID", "BROWSER", "SINCE", "LAST USED"],
+          sessions.map(({ browser, id, lastUsed, since }) => [id, browser ?? "-", since, lastUsed])
+        )
+      )
+    })
+  )
+).pipe(Command.withDescription("List the browsers that somebody is signed in with, the last used first"))
+
+const end = Command.make(
+  "end",
+  {
+    email,
+    id: Flag.String("id").pipe(Flag.withDescription("The one that `list` calls so; without it, all"), Flag.optional),
+    json
+  },
+  (given) =>
+    administer((administration) =>
+      Effect.gen(function* () {
+        const { accounts, note, services, workspace } = administration
+        const account = yield* findUser(administration, given.email)
+        const { farewell } = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+        const ended = yield* endSessions(
+          accounts.sessions,
+          workspace,
+          account.id,
+          (session) => Option.isNone(given.id) || sessionMark(session) === given.id.value,
+          farewell
+        )
+        if (ended === 0 && Option.isSome(given.id)) return yield* notFound("There is no such session.")
+        if (ended > 0) yield* note({ _tag: "AccountChanged", account: account.id, change: "signed_out", by })
+        yield* print(given.json, { account: account.id, ended }, [
+          Option.isSome(given.id)
+            ? `${account.email} is signed out there.`
+            : `${account.email} is signed out everywhere: ${ended} ${ended === 1 ? "session" : "sessions"}.`
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("Sign somebody out of one browser, or of all; they can sign in again"),
+  Command.withExamples([{ command: "tessera session end ada@example.com" }])
+)
+
+export const session = Command.make("session").pipe(
+  Command.withDescription("See where people are signed in, and sign them out"),
+  Command.withSubcommands([list, end]),
+  Command.withGlobalFlags([WorkspaceFlag])
+)
