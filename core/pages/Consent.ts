@@ -83,6 +83,9 @@ export interface ConsentPage {
     readonly registeredAt?: Instant
     /** Of one that brings a metadata document: the host that it was read from, which is all that is known for certain. */
     readonly host?: string
+    /** As registered: where it says what it does with what it learns, and on which terms. */
+    readonly policyUri?: string
+    readonly tosUri?: string
     /** Whatever it asks, the answer goes to a program on the person's own computer: each program there could be meant. */
     readonly staysOnComputer?: boolean
   }
@@ -148,6 +151,21 @@ const origin = (place: Place, model: ConsentPage): Html =>
       : html``
 
 /** A second thing to do, elsewhere on the page: two clicks that a person was lured into give nothing away. */
+/** Each with its host: who registered the address may want it to look like a page of somebody else's. */
+const ownPages = ({ client: { policyUri, tosUri } }: ConsentPage): Html | false => {
+  const links = [
+    { label: "Privacy policy", uri: policyUri },
+    { label: "Terms", uri: tosUri }
+  ].flatMap(({ label, uri = "" }) =>
+    /^https?:/i.test(uri) && URL.canParse(uri)
+      ? [
+          html`<dd><a href="${new URL(uri).href}" rel="noreferrer noopener nofollow" target="_blank">${label}</a> at <span class="host"><bdi>${breakable(new URL(uri).host)}</bdi></span></dd>`
+        ]
+      : []
+  )
+  return links.length > 0 && html`<div><dt>Its own pages</dt>${links}</div>`
+}
+
 const acknowledgement = ({ problem }: ConsentPage): Html => html`<div class="check">
 <input id="acknowledged" name="acknowledged" type="checkbox" value="yes" required${attributes({
   autofocus: problem !== undefined,
@@ -246,6 +264,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
 <div><dt>Your account</dt><dd><bdi>${breakable(model.account)}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
 <div><dt>Returns you to</dt><dd>${destination(returnAddress(model.client.redirectUri))}</dd></div>
 ${model.resources.length > 0 && html`<div><dt>Only for</dt>${model.resources.map(only)}</div>`}
+${ownPages(model)}
 </dl>
 ${origin(place, model)}
 ${permissions(model)}

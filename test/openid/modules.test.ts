@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { Issuer } from "../../core/workspace/Workspace.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -196,6 +197,31 @@ describe("OIDC Dynamic, of addresses to return to", () => {
   }
 })
 
+test("oidcc-registration-policy-uri, -tos-uri, and -logo-uri, whose picture no page loads", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world, {
+          policy_uri: "https://app.example.org/privacy?a=1&b=2",
+          tos_uri: "https://terms.example.org/terms",
+          logo_uri: "https://app.example.org/logo.png"
+        })
+        const { body, headers } = yield* asks(world, client, {}, "alice")
+        const links = [...body.matchAll(/<a href="([^"]*)" rel="noreferrer noopener nofollow"/g)].map(
+          ([, href]) => href
+        )
+        expect(links).toEqual(["https://app.example.org/privacy?a=1&amp;b=2", "https://terms.example.org/terms"])
+        for (const host of ["app.example.org", "terms.example.org"]) {
+          expect(body.replaceAll("<wbr>", "")).toContain(`at <span class="host"><bdi>${host}</bdi>`)
+        }
+        expect(body.includes("logo.png")).toBe(false)
+        expect(new Map(headers).get("content-security-policy")).toContain("default-src 'none'")
+        const plain = yield* asks(world, yield* provenClient(world), {}, "alice")
+        expect(plain.body.includes("noreferrer noopener")).toBe(false)
+      }),
+    signsIn
+  ))
+
 describe("who is in the way of a sign-in", () => {
   const played = <E>(body: (world: World, one: TestClient, other: TestClient) => Effect.Effect<unknown, E>) =>
     inWorld(
@@ -296,5 +322,37 @@ describe("who is in the way of a sign-in", () => {
           for (const name of ["email", "phone_number", "address"]) expect(payload).not.toHaveProperty(name)
         }
       })
+    ))
+})
+
+describe("OIDC Config, of an issuer with a path", () => {
+  const workspace = { ...theWorkspace, issuer: Issuer.make("https://auth.example.com/t/a") }
+  test("is found behind the path, as OpenID has it, and between host and path, as RFC 8414 has it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const documents: Array<unknown> = []
+          for (const path of [
+            "/t/a/.well-known/openid-configuration",
+            "/.well-known/openid-configuration/t/a",
+            "/.well-known/oauth-authorization-server/t/a"
+          ]) {
+            const answer = yield* world.send("GET", path, { host: "auth.example.com" })
+            expect([path, answer.status]).toEqual([path, 200])
+            documents.push(jsonOf(answer))
+          }
+          expect(documents[0]).toMatchObject({
+            issuer: workspace.issuer,
+            authorization_endpoint: `${workspace.issuer}/oauth/authorize`,
+            userinfo_endpoint: `${workspace.issuer}/oauth/userinfo`
+          })
+          expect(documents[1]).toEqual(documents[0])
+          expect(documents[2]).toEqual(documents[0])
+          const elsewhere = yield* world.send("GET", "/t/b/.well-known/openid-configuration", {
+            host: "auth.example.com"
+          })
+          expect(elsewhere.status).toBe(404)
+        }),
+      { ...signsIn, workspaces: [workspace] }
     ))
 })

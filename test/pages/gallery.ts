@@ -48,6 +48,8 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
     redirectUri: say("https://assistant.example/oauth/callback"),
     registeredItself: true,
     registeredAt: before(2 * 60_000),
+    policyUri: say("https://assistant.example/privacy"),
+    tosUri: say("https://assistant.example/terms"),
     ...client
   },
   scopes: scopes(say).map((scope, index) => ({ ...scope, byDefault: index === 0 })),

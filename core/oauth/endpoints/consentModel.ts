@@ -42,6 +42,11 @@ const documentIn = ({ origin, redirectUris }: Client) =>
         staysOnComputer: redirectUris.every((uri) => returnAddress(uri).kind === "thisDevice")
       }
 
+const pagesOf = ({ policy_uri, tos_uri }: Client["about"]) => ({
+  ...(policy_uri === undefined ? {} : { policyUri: policy_uri }),
+  ...(tos_uri === undefined ? {} : { tosUri: tos_uri })
+})
+
 /** All that a person has to know to say yes or no. */
 export const consentModel = (
   services: Services,
@@ -56,6 +61,7 @@ export const consentModel = (
     redirectUri: request.target,
     registeredItself: request.client.madeBy === "itself",
     registeredAt: request.client.createdAt,
+    ...pagesOf(request.client.about),
     ...documentIn(request.client)
   },
   scopes: scopesOf(services.policy, call.workspace)
