@@ -87,14 +87,20 @@ export const machine = async (auth: EmbeddedTessera) => {
 }
 
 /** What a person does who lets an application in, at the consent page and back. */
-export const letIn = async (auth: EmbeddedTessera, person: string, scope = "api") => {
+export const letIn = async (
+  auth: EmbeddedTessera,
+  person: string,
+  scope = "api",
+  more: Readonly<Record<string, string>> = {}
+) => {
   const { client, secret } = await auth.clients.register({
     client_name: "App",
     redirect_uris: [redirectUri],
     token_endpoint_auth_method: "client_secret_post"
   })
   const cookie = `session=${person}`
-  const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri, scope })
+  const named = { response_type: "code", client_id: client.id, redirect_uri: redirectUri, scope }
+  const asked = new URLSearchParams({ ...named, ...more })
   const page = await auth.handle(new Request(`${auth.issuer}/oauth/authorize?${asked}`, { headers: { cookie } }))
   const fields = hiddenFields(await page.text())
   const answer = await auth.handle(
