@@ -34,6 +34,7 @@ export type Session = typeof Session.Type
 export const namesOf = ({ before = [], id }: Session): ReadonlyArray<Digest> => [id, ...before]
 
 const mostBefore = 20
+
 export const lastUseOf = ({ createdAt, usedAt }: Session): Instant => usedAt ?? createdAt
 
 /** A use is written down at most this often, so that no request but the first after it writes. */
@@ -61,6 +62,7 @@ export const sessionKind: RecordKind<Session> = {
 export type SessionSecret = Redacted.Redacted<string>
 
 export const sessionIdOf = (secret: SessionSecret): Session["id"] => digestOf(Redacted.value(secret))
+
 /** The sessions of an account that are in use, the last used first. */
 export const liveSessions = (
   sessions: Pick<Sessions, "list">,

@@ -58,7 +58,12 @@ for (const idToken of [true, false]) {
             checks: ["pkce", "state", "nonce"],
             idToken,
             authorization: { params: { scope: "openid profile email", ...(idToken ? { claims } : {}) } },
-            [customFetch]: (url: RequestInfo | URL, init: RequestInit = {}) => auth.handle(new Request(url, init))
+            [customFetch]: Object.assign(
+              (url: RequestInfo | URL, init: RequestInit = {}) => auth.handle(new Request(url, init)),
+              {
+                preconnect: fetch.preconnect
+              }
+            )
           }
         ],
         callbacks: {

@@ -49,12 +49,15 @@ func main() {
 		return idToken
 	}
 	idToken := verify(first)
+	if back.Get("state") != "a state" || idToken.Nonce != "a nonce" {
+		log.Fatal("another sign-in")
+	}
 	old := *first
 	old.Expiry = time.Now().Add(-time.Hour)
 	second := must(config.TokenSource(ctx, &old).Token())
 	told := must(provider.UserInfo(ctx, oauth2.StaticTokenSource(second)))
 	fmt.Println(string(must(json.Marshal(map[string]any{
-		"state": back.Get("state"), "sub": idToken.Subject, "nonce": idToken.Nonce,
+		"sub":   idToken.Subject,
 		"again": verify(second).Subject, "email": told.Email, "verified": told.EmailVerified,
 	}))))
 }

@@ -1,0 +1,93 @@
+import { expect, test } from "bun:test"
+import { execFileSync, spawn } from "node:child_process"
+import { existsSync, mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
+import { people, withHost } from "../embed/host.ts"
+import { python } from "../harness/given.ts"
+import { approve } from "./signIn.ts"
+
+/*
+ * Programs in other languages sign a person in, refresh and read userinfo: by Authlib where the machine has Python, by
+ * go-oidc and x/oauth2 where it has Go and can get them.
+ */
+
+const owner = { ...people, profile: () => ({ name: "Ada", email: "ada@shop.example", email_verified: true }) }
+
+/** Go keeps what it built in a cache of its own: the first build on a machine takes a minute. */
+const cached = join(import.meta.dir, "..", "..", "node_modules", ".cache", "go")
+
+const goProgram = (): string | undefined => {
+  const program = join(cached, "signin")
+  mkdirSync(cached, { recursive: true })
+  try {
+    execFileSync("go", ["build", "-o", program, "."], {
+      cwd: join(import.meta.dir, "goOidc"),
+      env: { ...process.env, GOFLAGS: "-buildvcs=false" },
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+  } catch (thrown) {
+    console.log(`go-oidc is left out: ${String(thrown).split("\n", 1)[0]}`)
+    return undefined
+  }
+  return existsSync(program) ? program : undefined
+}
+
+const script = python()
+const programs: ReadonlyArray<
+  readonly [name: string, command: () => readonly [string, ...ReadonlyArray<string>] | undefined]
+> = [
+  ["Authlib", () => (script === undefined ? undefined : [script, join(import.meta.dir, "openIdAuthlib.py")])],
+  [
+    "go-oidc",
+    () => {
+      const program = goProgram()
+      return program === undefined ? undefined : [program]
+    }
+  ]
+]
+
+const callback = "http://127.0.0.1:9/callback"
+
+for (const [name, commandOf] of programs) {
+  test(`${name} signs a person in, refreshes and reads userinfo`, async () => {
+    const command = commandOf()
+    if (command === undefined) return
+    let auth: EmbeddedTessera | undefined
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: (request) => auth?.handle(request) ?? new Response(null, { status: 503 })
+    })
+    try {
+      await withHost({ owner, issuer: `http://127.0.0.1:${server.port}` }, async (host) => {
+        auth = host
+        const { client, secret = "" } = await host.clients.register({
+          client_name: "App",
+          redirect_uris: [callback],
+          token_endpoint_auth_method: "client_secret_basic"
+        })
+        const [program, ...args] = command
+        const child = spawn(program, [...args, host.issuer, client.id, secret, callback], {
+          stdio: ["pipe", "pipe", "inherit"]
+        })
+        try {
+          const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+          const back = await approve(host, new URL(String((await lines.next()).value)))
+          child.stdin.write(`${back.href}\n`)
+          expect(JSON.parse(String((await lines.next()).value))).toEqual({
+            sub: "ada",
+            again: "ada",
+            email: "ada@shop.example",
+            verified: true
+          })
+        } finally {
+          child.kill("SIGKILL")
+        }
+      })
+    } finally {
+      await server.stop(true)
+    }
+  }, 150_000)
+}
