@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
 import { Effect, Option, Result, Schema, SchemaIssue } from "effect"
+import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import {
   AccessTokenFormat,
@@ -10,11 +11,14 @@ import {
   strangeScope
 } from "../../core/rules/Resource.ts"
 import { faultOfScopes, type ScopeDefinition, ScopeName, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
-import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type JsonLines, readJsonLines } from "./JsonLines.ts"
 import { durationOf, type Variable } from "./Variable.ts"
 
 const falseWithout = Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
+
+const texts = Schema.optionalKey(Schema.Array(Schema.String))
 
 /** What the file holds. */
 const File = Schema.Struct({
@@ -39,11 +43,26 @@ const File = Schema.Struct({
         implies: Schema.optionalKey(Schema.Array(ScopeName))
       })
     )
+  ),
+  trustedIssuers: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        issuer: Schema.String,
+        jwks: Schema.optionalKey(Schema.Unknown),
+        jwksUri: Schema.optionalKey(Schema.String),
+        clients: texts,
+        scopes: texts,
+        resources: texts,
+        domains: texts,
+        people: Schema.optionalKey(TrustedIssuer.fields.people),
+        takes: TrustedIssuer.fields.takes
+      })
+    ).check(Schema.isMaxLength(50))
   )
 })
 
 /** What a workspace is told by it. */
-export type Listed = Pick<Workspace, "resources" | "scopes">
+export type Listed = Pick<Workspace, "resources" | "scopes" | "trustedIssuers">
 
 /** A file of more is none that a person wrote. */
 const largest = 1024 * 1024
@@ -110,6 +129,37 @@ const resourcesIn = (
   return Result.succeed(all)
 }
 
+const whyNot: Readonly<Record<BadIssuer["reason"], string>> = {
+  malformed: "has to have https addresses, clients by id or https address, and domains such as acme.example",
+  keys: "has to have jwks, with public keys alone, or a jwksUri",
+  scopes: "has scopes that are none of those that there are",
+  resources: "has resources that do not stand in this file",
+  trusted: "comes twice",
+  full: "is one more than there can be"
+}
+
+/** Held to the APIs and scopes of the file. */
+const issuersIn = (
+  { lineOf }: JsonLines,
+  issuers: NonNullable<(typeof File.Type)["trustedIssuers"]>,
+  resources: ReadonlyArray<ResourceDefinition>,
+  scopes: ScopeRegistry
+): Result.Result<ReadonlyArray<TrustedIssuer>, string> => {
+  const all: Array<TrustedIssuer> = []
+  for (const [index, typed] of issuers.entries()) {
+    const read = readIssuer(typed, { ...placeless, resources }, scopes)
+    const wrong = (reason: BadIssuer["reason"]) =>
+      at(lineOf(["trustedIssuers", index]), `the issuer ${index + 1} ${whyNot[reason]}`)
+    if (Result.isFailure(read)) return wrong(read.failure.reason)
+    if (all.some(({ issuer }) => issuer === read.success.issuer)) return wrong("trusted")
+    all.push(read.success)
+  }
+  return Result.succeed(all)
+}
+
+/** The file is read before the server knows its issuer, whose address no resource of an issuer is. */
+const placeless = { id: WorkspaceId.make("file"), issuer: Issuer.make("https://server.invalid"), name: "file" }
+
 /** Reads the text of such a file; what is wrong is told by its line. */
 export const readListed = (text: string): Result.Result<Listed, string> =>
   Result.gen(function* () {
@@ -127,7 +177,13 @@ export const readListed = (text: string): Result.Result<Listed, string> =>
     }
     const scopes = yield* scopesIn(lines, decoded.success.scopes)
     const resources = yield* resourcesIn(lines, decoded.success.resources ?? [], scopes ?? signInScopes)
-    return { ...(resources.length === 0 ? {} : { resources }), ...(scopes === undefined ? {} : { scopes }) }
+    const { trustedIssuers: typed = [] } = decoded.success
+    const trustedIssuers = yield* issuersIn(lines, typed, resources, scopes ?? signInScopes)
+    return {
+      ...(resources.length === 0 ? {} : { resources }),
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(trustedIssuers.length === 0 ? {} : { trustedIssuers })
+    }
   })
 
 const readFile = (path: string): Result.Result<Listed, string> => Result.flatMap(readText(path), readListed)
@@ -135,7 +191,7 @@ const readFile = (path: string): Result.Result<Listed, string> => Result.flatMap
 /** The variable that names the file. */
 export const resourcesVariable: Variable<Listed> = {
   name: "RESOURCES",
-  expected: 'a file of JSON with "resources" and "scopes"',
+  expected: 'a file of JSON with "resources", "scopes" and "trustedIssuers"',
   read: (path) => Result.getSuccess(readFile(path)),
   wrong: (path) => Option.getOrUndefined(Result.getFailure(readFile(path))),
   fallback: {}

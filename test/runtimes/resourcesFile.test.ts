@@ -18,7 +18,24 @@ const good = `{
   ]
 }`
 
+const acme = '{ "issuer": "https://login.acme.example", "jwksUri": "https://login.acme.example/keys" }'
+
 describe("a file of resources", () => {
+  test("says whose assertions are taken, held to its APIs and scopes", () => {
+    const at = '"resources": [{ "at": "https://a.example" }]'
+    const issuer = acme.replace("{", '{ "resources": ["https://a.example"], "scopes": ["api"], "people": "made",')
+    const read = Result.getOrThrow(readListed(`{ ${at}, "trustedIssuers": [${issuer}] }`))
+    expect(read.trustedIssuers as unknown).toEqual([
+      {
+        issuer: "https://login.acme.example",
+        keys: { _tag: "Fetched", jwksUri: "https://login.acme.example/keys" },
+        people: "made",
+        scopes: ["api"],
+        resources: ["https://a.example"]
+      }
+    ])
+  })
+
   test("says which there are, and which scopes", () => {
     expect(readListed(good)).toEqual(
       Result.succeed({
@@ -59,6 +76,16 @@ describe("a file of resources", () => {
     ['{"scopes": [{ "name": "a", "meaning": "A" },\n{ "name": "a", "meaning": "A" }]}', 2],
     ['{\n"scopes": [{ "name": "a", "meaning": "A", "implies": ["b"] }]}', 2],
     ['{"scopes": [{ "name": "a",\n"meaning": 7 }]}', 2],
+    ['{"trustedIssuers": [\n{ "issuer": "http://login.example", "jwksUri": "https://login.example/keys" }]}', 2],
+    ['{"trustedIssuers": [\n{ "issuer": "https://login.example" }]}', 2],
+    ['{"trustedIssuers": [\n{ "issuer": "https://login.example", "jwks": { "keys": [{ "d": "x" }] } }]}', 2],
+    [
+      '{"trustedIssuers": [\n{ "issuer": "https://a.example", "jwksUri": "https://a.example/k",\n"people": "all" }]}',
+      3
+    ],
+    [`{"trustedIssuers": [\n${acme},\n${acme}]}`, 3],
+    [`{"trustedIssuers": [${acme},\n${acme.replace("{", '{ "scopes": ["root"],')}]}`, 2],
+    [`{"trustedIssuers": [\n${acme.replace("{", '{ "resources": ["https://b.example"],')}]}`, 2],
     [`${"[".repeat(70)}`, 1]
   ])("tells what is wrong by its line: %#", (text, line) => {
     const read = readListed(text)

@@ -24,6 +24,12 @@ test("the command line trusts issuers, registers clients for them, and lets APIs
     expect((yield* run("issuer", "remove", login)).status).toBe(0)
     expect((yield* run("issuer", "remove", login)).status).toBe(3)
 
+    expect(read((yield* run("client", "block", "evil.example")).stdout)).toMatchObject({ deleted: 0 })
+    expect((yield* run("client", "block", "https://evil.example")).status).toBe(2)
+    expect(JSON.parse((yield* run("client", "blocked")).stdout)).toEqual(["evil.example"])
+    expect((yield* run("client", "unblock", "evil.example")).status).toBe(0)
+    expect((yield* run("client", "unblock", "evil.example")).status).toBe(3)
+
     const type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     const made = read((yield* run("client", "create", "--name", "Orders", "--grant-type", type)).stdout)
     expect(made.grant_types).toContain(type)
