@@ -17,6 +17,8 @@ export interface Client {
   readonly keptUntil: number
   /** One that a person gave it. */
   readonly hasCompletedAFlow: boolean
+  /** Its identifier holds what it registered, under this key; `null` where it has a record. */
+  readonly heldUnder: number | null
   readonly isDeleted: boolean
   readonly deletedAt: number | null
 }

@@ -17,6 +17,8 @@ export interface World {
   readonly requirePkce: boolean
   /** Which clients may act for the workspace itself. */
   readonly workspaceAccess: "registered" | "approved" | "owner"
+  /** A registration of a client that acts for people writes nothing before the first consent. */
+  readonly rowsAtConsent?: boolean
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
   /** There is a scope that implies another one, and requests name several resources at once. */
@@ -56,6 +58,7 @@ export const worlds = (seed: number, startsAt: number): readonly [World, ...Read
     { ...usual, refreshGrace: 10 * second, refreshIdleTtl: 90 * minute, refreshMaxTtl: 100 * minute },
     { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute },
     { ...usual, workspaceAccess: "approved" },
-    { ...usual, workspaceAccess: "owner" }
+    { ...usual, workspaceAccess: "owner" },
+    { ...usual, rowsAtConsent: true, workspaceAccess: "owner" }
   ]
 }

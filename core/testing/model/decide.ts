@@ -1,6 +1,16 @@
 import type { Decide } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
-import { type Client, dead, type Grant, type Page, type State, sealingKey, withGrant, withPage } from "./State.ts"
+import {
+  type Client,
+  dead,
+  type Grant,
+  type Page,
+  type State,
+  sealingKey,
+  withClient,
+  withGrant,
+  withPage
+} from "./State.ts"
 
 interface DecideFacts extends Facts {
   readonly command: Decide
@@ -36,7 +46,10 @@ const approved = ({ state, page, command, world, client }: DecideFacts): Readonl
         issuer: world.issuers[client.workspace],
         error: null
       },
-      next: withPage(withGrant(state, grant), { ...page, decided: "approve" })
+      next: withClient(withPage(withGrant(state, grant), { ...page, decided: "approve" }), {
+        ...client,
+        heldUnder: null
+      })
     }
   ]
 }

@@ -1,7 +1,7 @@
 import type { ClientKind, OddRegistration, Register } from "../script/Command.ts"
 import { ownGrantTypes } from "./ownGrant.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
-import { keptWhenRegistered, withClient } from "./State.ts"
+import { keptWhenRegistered, sealingKey, withClient } from "./State.ts"
 import type { World } from "./World.ts"
 
 interface RegisterFacts extends Facts {
@@ -66,6 +66,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             redirects: command.redirects,
             keptUntil: state.now + keptWhenRegistered,
             hasCompletedAFlow: false,
+            heldUnder: world.rowsAtConsent === true ? sealingKey(state) : null,
             isDeleted: false,
             deletedAt: null
           })

@@ -60,6 +60,7 @@ const policyOf = (world: World): Policy => ({
   refreshGrace: world.refreshGrace,
   requirePkce: world.requirePkce,
   workspaceAccess: world.workspaceAccess,
+  ...(world.rowsAtConsent === true ? { registrationRows: "at_consent" as const } : {}),
   ...(world.apis === true ? { scopes: withAdmin } : {})
 })
 

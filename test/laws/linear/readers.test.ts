@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test"
+import { jsonText } from "../../../adapters/documents/Answer.ts"
+import { DocumentAddress } from "../../../core/client/ClientIdentifier.ts"
+import { clientMembers } from "../../../core/client/members.ts"
+import { readDocument } from "../../../core/client/metadataDocument.ts"
+import { clientAuths } from "../../../core/oauth/clients/table.ts"
+import { grantTypes } from "../../../core/oauth/grants/table.ts"
 import { browserOf } from "../../../core/people/browserOf.ts"
 import { readClaims } from "../../../core/rules/Claims.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
+import { standardPolicy } from "../../../core/rules/Policy.ts"
 import { makeDice } from "../../../core/testing/Dice.ts"
 import { readTraceparent } from "../../../runtimes/observe/otlp/tracing.ts"
 import * as peer from "../../../runtimes/serve/peer.ts"
@@ -8,6 +16,7 @@ import * as request from "../../../runtimes/serve/request.ts"
 import type { Shot } from "../../attacks/Mutation.ts"
 import { arrange, requestOf } from "../../attacks/shots.ts"
 import { wholeServer } from "../../attacks/wholeServer.ts"
+import { documentMembers } from "../../given/documentsWeb.ts"
 import { patience, runs, seed } from "../runs.ts"
 
 /** What readers stop at, skip, unescape or nest. */
@@ -263,5 +272,69 @@ test("nor does a reader of the runtimes, each of which is here", async () => {
         }
       }
     }
+  }
+})
+
+const tables = {
+  clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
+  clientMembers,
+  grantTypes: new Map(grantTypes.map((row) => [row.name, row]))
+}
+
+const address = DocumentAddress.make("https://app.example.org/client.json")
+
+const readAsDocument = (body: string) =>
+  readDocument(tables, address, { body, fetchedAt: Instant.make(0), freshUntil: Instant.make(1) }, standardPolicy)
+
+/** A text where a metadata document has one, which strangers write. */
+const documentReaders: Readonly<Record<string, Reader>> = {
+  body: (text) => jsonText(Buffer.from(text)) ?? readAsDocument(text),
+  ...Object.fromEntries(
+    [
+      "client_id",
+      "client_name",
+      "client_uri",
+      "scope",
+      "token_endpoint_auth_method",
+      "jwks_uri",
+      "security_profile"
+    ].map((name) => [
+      name,
+      (text: string) => readAsDocument(JSON.stringify({ client_id: address, ...documentMembers, [name]: text }))
+    ])
+  ),
+  ...Object.fromEntries(
+    ["redirect_uris", "grant_types", "contacts", "token_endpoint_auth_methods_supported"].map((name) => [
+      `${name}, of one`,
+      (text: string) => readAsDocument(JSON.stringify({ client_id: address, ...documentMembers, [name]: [text] }))
+    ])
+  )
+}
+
+/** As many as the text has letters, whatever they are. */
+const readersOfMany: Readonly<Record<string, Reader>> = {
+  redirect_uris: (text) => {
+    const redirectUris = Array.from(text, (_, at) => `https://a.example/${at}`)
+    return readAsDocument(JSON.stringify({ client_id: address, ...documentMembers, redirect_uris: redirectUris }))
+  },
+  members: (text) =>
+    readAsDocument(
+      JSON.stringify({ client_id: address, ...documentMembers, ...Object.fromEntries([...text].entries()) })
+    )
+}
+
+test("nor does the reader of metadata documents", async () => {
+  for (const [name, read] of Object.entries(documentReaders)) {
+    for (const pump of pumps) {
+      for (const head of ends) {
+        const shape = { head, pump, tail: "x" }
+        const steep = await isSteep(async (text) => read(text), shape)
+        expect({ name, shape, steep }).toEqual({ name, shape, steep: false })
+      }
+    }
+  }
+  for (const [name, read] of Object.entries(readersOfMany)) {
+    const steep = await isSteep(async (text) => read(text), { head: "", pump: "a", tail: "" })
+    expect({ name, steep }).toEqual({ name, steep: false })
   }
 })
