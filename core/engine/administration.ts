@@ -16,6 +16,7 @@ import {
   drawnSecret,
   type FreshClient,
   type Registered,
+  type RegistrableGrantType,
   type RegistrationFault,
   register,
   type Tables
@@ -71,9 +72,15 @@ interface Answered extends Registered {
   readonly registrationToken: Redacted.Redacted<string>
 }
 
-/** Of one that acts for the workspace an owner has to find a record, to answer its question. */
+/** RFC 6749 §4.1: a grant begins at the authorization endpoint, where a person consents and the client is written. */
+const isByConsent = (row: RegistrableGrantType | undefined): boolean =>
+  row !== undefined && (row.registers.responseType !== undefined || row.registers.onlyBrought === true)
+
+/** By any other grant type it might have tokens before a record, or has a question to an owner, who finds it by that. */
 const needsRow = (client: Client, { grantTypes, policy }: Pick<Tables, "grantTypes"> & { readonly policy: Policy }) =>
-  client.madeBy === "owner" || policy.registrationRows === "at_once" || asksForWorkspace(client, grantTypes.values())
+  client.madeBy === "owner" ||
+  policy.registrationRows === "at_once" ||
+  !client.grantTypes.every((name) => isByConsent(grantTypes.get(name)))
 
 const nonceLength = 9
 

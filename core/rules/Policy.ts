@@ -27,7 +27,7 @@ export const Policy = Schema.Struct({
   /** How many clients a workspace keeps that registered themselves and that no person ever let in. */
   maxUnprovenClients: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
   /**
-   * When the registration of a client that acts for people becomes a record: at once, or with the first person's consent.
+   * When the registration of a client that asks for nothing but codes becomes a record: at once, or with the first person's consent.
    * Until then its id, which is longer, holds all of it.
    */
   registrationRows: Schema.Literals(["at_once", "at_consent"]),

@@ -17,7 +17,7 @@ export interface World {
   readonly requirePkce: boolean
   /** Which clients may act for the workspace itself. */
   readonly workspaceAccess: "registered" | "approved" | "owner"
-  /** A registration of a client that acts for people writes nothing before the first consent. */
+  /** A registration for nothing but codes writes nothing before the first consent. */
   readonly rowsAtConsent?: boolean
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>

@@ -204,7 +204,7 @@ describe("a registration that is left to the first consent", () => {
       })
     ))
 
-  test("has a record at once where it acts for the workspace, or says too much", () =>
+  test("has a record at once where it registers for more than codes, or says too much", () =>
     inRowless((world) =>
       Effect.gen(function* () {
         const drawn = /^[A-Za-z0-9_-]{22}$/
