@@ -90,7 +90,7 @@ const logoutTokenType = "logout+jwt"
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-/** RFC 8417 §2.2: so long a client may take a token for fresh. */
+/** So long a client may take a token for fresh. */
 const tokenLife = 2 * 60 * 1000
 
 const limits = { within: calledWithin }

@@ -6,6 +6,7 @@ import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { isActive, normaliseEmail } from "./Account.ts"
 import { Accounts, type Here } from "./Accounts.ts"
+import { clearSessionCookie } from "./Cookie.ts"
 import type { Session } from "./Sessions.ts"
 
 /** A session of the built-in accounts as the `ResourceOwner` port tells it. */
@@ -15,7 +16,8 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
   label: account.email,
   role: account.role,
   confirmedAt: session.confirmedAt,
-  authenticatedAt: session.confirmedAt
+  authenticatedAt: session.confirmedAt,
+  ...(session.before === undefined ? {} : { before: session.before })
 })
 
 /** `left`: the session's path where nobody is signed in, so that the browser goes back there no more. */
@@ -37,6 +39,9 @@ export const resourceOwnerLayer = Layer.effect(
     signInAt: (workspace, returnTo, _, hints) =>
       loginAt(basePath(workspace.issuer), returnTo, hints, workspace.sessionPath),
     switchAt: (workspace, returnTo, _, hints) => loginAt(pagesPath(workspace), returnTo, hints),
+    hasSessionPaths: true,
+    signOut: (workspace, _, signedIn) =>
+      Effect.as(accounts.sessions.remove(workspace.id, recordOf(signedIn)), [clearSessionCookie(workspace)]),
     confirm: Effect.fn("people.confirm")(function* ({ id: workspace }, signedIn, password, now) {
       const { session, user } = signedIn
       const account = Option.filter(yield* accounts.book.find(workspace, user), isActive)

@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option, type Redacted } from "effect"
-import type { HttpRequest } from "../http/Http.ts"
+import type { HeaderPairs, HttpRequest } from "../http/Http.ts"
 import type { StandardClaim, standardClaims } from "../rules/Claims.ts"
 import type { PlaceId, UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
@@ -28,6 +28,8 @@ export interface SignedIn {
    * another session as one.
    */
   readonly authenticatedAt?: Instant
+  /** Earlier sessions that this one took over: applications know some by these. */
+  readonly before?: ReadonlyArray<string>
 }
 
 /** What an application asks of a sign-in: that it happens though somebody is signed in, or that an account is chosen. */
@@ -87,6 +89,17 @@ export class ResourceOwner extends Context.Service<
      * the same person.
      */
     readonly switchAt?: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked, hints?: SignInHints) => string
+    /**
+     * Ends the session of this request, and gives the headers that end it in the browser. Without it, no application can
+     * send a person to be signed out.
+     */
+    readonly signOut?: (
+      workspace: OpenWorkspace,
+      request: HttpRequest,
+      signedIn: SignedIn
+    ) => Effect.Effect<HeaderPairs, Contended | StorageUnavailable>
+    /** Where sessions have a path of their own, a page may have to find it before somebody counts as signed out. */
+    readonly hasSessionPaths?: true
     /**
      * Whether this is the person's password; if so, `confirmedAt` is now from the next request on. With it, forms of the
      * settings that make keys, or let somebody in, ask for the password after a while; without it, they never do.

@@ -48,13 +48,26 @@ export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
   const keepSigningKeys = inEach({ each }, (workspace) =>
     Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
   )
+  const deliverLogouts = inEach({ each }, services.logouts.deliver)
+  const { deliverKnown } = services.logouts
   return {
+    deliver: deliverLogouts,
     /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
     always: (given: Clock.Clock | undefined) =>
       Effect.clockWith((clock) =>
         Effect.andThen(
           late.opened,
-          housekeeping({ clearRoom, finishRemovals, keepSigningKeys, limits, shareFailures, storage, usage })
+          housekeeping({
+            clearRoom,
+            deliverKnown,
+            deliverLogouts,
+            finishRemovals,
+            keepSigningKeys,
+            limits,
+            shareFailures,
+            storage,
+            usage
+          })
         ).pipe(Effect.provideService(Clock.Clock, given ?? unrefClock(clock)))
       ),
     once: sweepAll(storage).pipe(
@@ -62,6 +75,7 @@ export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
       Effect.andThen(keepSigningKeys),
       Effect.andThen(usage.flush),
       Effect.andThen(limits.share),
+      Effect.andThen(deliverLogouts),
       Effect.asVoid
     ),
     last: usage.flush.pipe(

@@ -64,6 +64,8 @@ interface Running extends Mount, Guard {
   readonly handle: (request: Request, peer?: () => string | undefined) => Promise<Response>
   /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
   readonly housekeep: () => Promise<void>
+  /** Tells applications of sessions that ended, where that is due: for hosts without timers, after a request, say. */
+  readonly deliver: () => Promise<void>
   /**
    * Stops the chores, keeps what was noted, closes the storage. What comes later is answered with 503. Whoever calls it
    * again waits for the same end.
@@ -258,6 +260,7 @@ const start = (
     log,
     handle: async (request: Request, peer?: () => string | undefined) => answer(request, peer),
     housekeep: () => run(chores.once),
+    deliver: () => run(chores.deliver),
     close: () => {
       closing ??= shutDown()
       return closing

@@ -8,6 +8,7 @@ import type { Grant } from "../../core/grant/Grant.ts"
 import { ClientId, grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
+import { sessionOf } from "./hostOwner.ts"
 import { type BadOption, badArgument } from "./Options.ts"
 
 /** What a person allowed an application, however often it came back for more: one connection. */
@@ -38,6 +39,11 @@ export interface GrantsApi {
    * read, and the storage has to be one of Tessera's own.
    */
   readonly endAll: (which: EndAll) => Promise<number>
+  /**
+   * Before you end a session of a person's, named as `owner.signedIn` does: writes down which applications to tell of it
+   * (OpenID Connect Back-Channel Logout), and ends what they were allowed for that session alone.
+   */
+  readonly endSession: (user: string, session: string) => Promise<void>
 }
 
 export interface EndAll {
@@ -141,6 +147,12 @@ export const grantsApi = (administration: Administration): GrantsApi => {
         })
       ),
     revokeAll: (user) => end("grants.revokeAll", { user }),
-    endAll: (which) => end("grants.endAll", which)
+    endAll: (which) => end("grants.endAll", which),
+    endSession: (user, session) => {
+      const id = readUser(user)
+      if (Option.isNone(id)) return Promise.resolve()
+      const ending = { user: id.value, sessions: [sessionOf(session)], why: "by_user" } as const
+      return run(services.logouts.end(workspace, ending))
+    }
   }
 }

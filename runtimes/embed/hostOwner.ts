@@ -15,6 +15,7 @@ import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { ScopeName } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { nativeOf } from "./nativeRequest.ts"
 
 /** A browser's request, as the host is asked about it. */
@@ -86,6 +87,11 @@ export interface HostPeople {
    */
   readonly switchAt?: (returnTo: string, workspace: string, asked?: SignInAsked, hints?: SignInHints) => string
   /**
+   * Ends your session of this browser, and gives headers for the answer, such as the `set-cookie` that clears it. With it,
+   * applications may send people to be signed out (`/oauth/logout`). What the session's applications are due is done by then.
+   */
+  readonly signOut?: (request: HostRequest) => Now<ReadonlyArray<readonly [name: string, value: string]> | undefined>
+  /**
    * The organisations, teams or accounts of a person, where one person has several: they choose on the consent page, and
    * the grant is for that place for good. With one it is bound without a question, and asked again at the answer, so that
    * whoever left meanwhile gets nothing. Default: grants have no place.
@@ -149,7 +155,7 @@ const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailabl
   if (amr !== undefined && !isTexts(amr)) return away("owner.signedIn", "amr is no list of texts")
   return Effect.succeed({
     user: user.value,
-    session: digestOf(person.session),
+    session: sessionOf(person.session),
     label,
     role: person.role ?? "member",
     ...(Option.isNone(authenticatedAt) ? {} : { authenticatedAt: authenticatedAt.value }),
@@ -219,14 +225,32 @@ const profileOf = (
   return Effect.succeed({ ...standard, sub, ...(more.length === 0 ? {} : { more: Object.fromEntries(more) }) })
 }
 
+const hostRequest = ({ id: workspace }: Workspace, request: HttpRequest): HostRequest => {
+  const { headers, method, path, query } = request
+  return { workspace, headers, method, path, query, native: nativeOf(request) }
+}
+
+const isHeaders = Schema.is(Schema.Array(Schema.Tuple([Schema.String, Schema.String])))
+
+const signingOut =
+  (signOut: NonNullable<HostPeople["signOut"]>): NonNullable<ResourceOwner["Service"]["signOut"]> =>
+  (workspace, request) =>
+    Effect.flatMap(
+      asked("owner.signOut", () => signOut(hostRequest(workspace, request))),
+      (headers = []) =>
+        isHeaders(headers) ? Effect.succeed(headers) : away("owner.signOut", "gives no list of headers")
+    )
+
+/** A host's own name of a session, as the core knows it. */
+export const sessionOf = (session: string): string => digestOf(session)
+
 /** The core's port, over what a host answers by values and promises. `own`: claims beside the standard ones. */
 export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): Layer.Layer<ResourceOwner> =>
   Layer.succeed(ResourceOwner, {
-    current: ({ id: workspace }, request) => {
-      const { headers, method, path, query } = request
-      const native = nativeOf(request)
+    current: (workspace, request) => {
+      const told = hostRequest(workspace, request)
       return Effect.flatMap(
-        asked("owner.signedIn", () => people.signedIn({ workspace, headers, method, path, query, native })),
+        asked("owner.signedIn", () => people.signedIn(told)),
         (person) =>
           person === null || person === undefined
             ? Effect.succeed(Option.none())
@@ -236,6 +260,7 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
     signInAt: ({ id }, returnTo, asked, hints) => people.signInAt(returnTo, id, asked, hints),
     switchAt: ({ id }, returnTo, asked, hints) => (people.switchAt ?? people.signInAt)(returnTo, id, asked, hints),
     ...placing(people),
+    ...(people.signOut === undefined ? {} : { signOut: signingOut(people.signOut) }),
     asserted: ({ id }, assertion, make) => {
       const { asserted: ask } = people
       if (ask === undefined) return Effect.succeedNone

@@ -138,6 +138,7 @@ const ownerNames: NamesOf<HostPeople> = {
   signedIn: true,
   signInAt: true,
   switchAt: true,
+  signOut: true,
   places: true,
   asserted: true,
   profile: true
@@ -508,7 +509,7 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
   if (!isObject(owner)) return bad("owner", "has to say who your people are")
   if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
   if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
-  for (const name of ["switchAt", "places", "profile"] as const) {
+  for (const name of ["switchAt", "signOut", "places", "profile"] as const) {
     if (owner[name] !== undefined && typeof owner[name] !== "function") {
       return bad(`owner.${name}`, "has to be a function")
     }

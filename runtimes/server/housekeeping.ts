@@ -62,6 +62,9 @@ export interface House {
   readonly clearRoom: Effect.Effect<unknown, unknown>
   /** Rotates the signing keys that are due, and ends those that nobody needs. */
   readonly keepSigningKeys: Effect.Effect<unknown, unknown>
+  /** Tells applications of sessions that ended, as far as this process knows of some; and those that others left. */
+  readonly deliverKnown: Effect.Effect<unknown, unknown>
+  readonly deliverLogouts: Effect.Effect<unknown, unknown>
   /** Sees those out who were removed while a process died. */
   readonly finishRemovals: Effect.Effect<unknown, unknown>
 }
@@ -69,6 +72,8 @@ export interface House {
 /** What a server does when nobody asks. Never ends by itself. */
 export const housekeeping = ({
   clearRoom,
+  deliverKnown,
+  deliverLogouts,
   finishRemovals,
   follow = Effect.never,
   keepSigningKeys,
@@ -83,6 +88,8 @@ export const housekeeping = ({
       every(aboutEvery("1 minute"), "making room for clients", clearRoom),
       every(aboutEvery("1 minute"), "noting last uses", usage.flush),
       every(aboutEvery("5 minutes"), "keeping signing keys", keepSigningKeys),
+      every(aboutEvery("1 second"), "delivering logout calls", deliverKnown),
+      every(aboutEvery("1 minute"), "looking for logout calls", deliverLogouts),
       every(aboutEvery("5 minutes"), "finishing removals", finishRemovals),
       every(aboutEvery("1 second"), "sharing rate limits", limits.share),
       every(aboutEvery("1 second"), "sharing failed sign-ins", shareFailures),

@@ -141,6 +141,8 @@ const running = Effect.fnUntraced(function* (
     keepSigningKeys: inEach(hosted, (workspace) =>
       Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
     ),
+    deliverKnown: services.logouts.deliverKnown,
+    deliverLogouts: inEach(hosted, services.logouts.deliver),
     finishRemovals: inEach(hosted, (workspace) =>
       finishRemovals(
         accounts,

@@ -137,6 +137,7 @@ const people = (
             ...(since === undefined ? {} : { authenticatedAt: Instant.make(Number(since)) })
           })
     }),
+  signOut: () => Effect.succeed([["set-cookie", "person=; Max-Age=0"]]),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
   asserted: (_workspace, { subject }, make) =>
     Effect.succeed(make || ["alice", "bob"].includes(subject) ? Option.some(UserId.make(subject)) : Option.none()),

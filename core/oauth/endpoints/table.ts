@@ -6,6 +6,7 @@ import { consentAnswerEndpoint, consentModelEndpoint } from "./consentElsewhere.
 import { livenessEndpoint, readinessEndpoint } from "./health.ts"
 import { introspectEndpoint } from "./introspect.ts"
 import { jwksEndpoint } from "./jwks.ts"
+import { logoutEndpoint } from "./logout.ts"
 import { discoveryEndpoint, resourceMetadataEndpoint, serverMetadataEndpoint } from "./metadata.ts"
 import { openApiEndpoint } from "./openapi.ts"
 import { parEndpoint } from "./par.ts"
@@ -29,6 +30,7 @@ export const endpoints: ReadonlyArray<Endpoint> = [
   revokeEndpoint,
   introspectEndpoint,
   userinfoEndpoint,
+  logoutEndpoint,
   companiesEndpoint,
   consentEndpoint,
   consentModelEndpoint,

@@ -1,0 +1,242 @@
+import { Effect, Option, Result, Schema } from "effect"
+import type { Client } from "../../client/Client.ts"
+import { readClientKey } from "../../client/ClientIdentifier.ts"
+import { postLogoutRedirectUris } from "../../client/openIdMembers.ts"
+import type { Hinted } from "../../engine/IdTokens.ts"
+import { sidOf } from "../../grant/Authentication.ts"
+import { takeOfAddress } from "../../http/addressLimit.ts"
+import { seeOther } from "../../http/answer.ts"
+import { noteOf } from "../../http/audit.ts"
+import { fieldFor, isCsrfField } from "../../http/csrf.ts"
+import { readerOf, repeatedParameter, sentForm, sentQuery } from "../../http/form.ts"
+import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
+import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import { addressOf, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
+import { clientName } from "../../pages/Consent.ts"
+import { endSessionPage, sessionEndedPage } from "../../pages/EndSession.ts"
+import { allowances } from "../../ports/Limiter.ts"
+import type { SignedIn } from "../../ports/ResourceOwner.ts"
+import { Signatures } from "../../ports/Signatures.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { grantMark } from "../../rules/Id.ts"
+import { type RedirectTarget, withQuery } from "../../rules/RedirectUri.ts"
+import { Contended, InvalidRequest, TooManyRequests, UntrustedRequest } from "../../rules/Refusal.ts"
+import { offersOpenId } from "../../rules/Scope.ts"
+import { hasSessionPaths, pagesPath } from "../../workspace/SessionPath.ts"
+import { basePath } from "../../workspace/Workspace.ts"
+
+const path = "/oauth/logout"
+
+/** OpenID Connect RP-Initiated Logout §2. What only wishes, `logout_hint` and `ui_locales`, changes nothing. */
+const Asked = Schema.Struct({
+  id_token_hint: Schema.optionalKey(Schema.String),
+  client_id: Schema.optionalKey(Schema.String),
+  post_logout_redirect_uri: Schema.optionalKey(Schema.String),
+  state: Schema.optionalKey(Schema.String),
+  logout_hint: Schema.optionalKey(Schema.String),
+  ui_locales: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "LogoutRequest" })
+type Asked = typeof Asked.Type
+
+/** The form of the page that asks is the same request, from the session that it was drawn for. */
+const Form = Schema.Struct({
+  ...Asked.fields,
+  csrf: Schema.optionalKey(Schema.String.annotate({ description: "Of the server's own page alone." }))
+}).annotate({ identifier: "LogoutForm" })
+
+const readAsked = readerOf(Asked.fields)
+const readForm = readerOf(Form.fields)
+
+const shared = {
+  heading: "OAuth",
+  callers: [{ shows: "nothing" }],
+  faults: [InvalidRequest, UntrustedRequest, TooManyRequests, Contended, StorageUnavailable]
+} as const
+
+const answers = [
+  {
+    description: "Asks the person, or tells that they are signed out.",
+    like: ({ pages, workspace }) => pages.show(workspace, 200, (place) => sessionEndedPage(place, {}))
+  },
+  { description: "Signed out, and back to the application.", like: () => seeOther("/") }
+] as const satisfies Contract["answers"]
+
+const contract = {
+  id: "logout",
+  summary: "Sign a person out",
+  description: "OpenID Connect RP-Initiated Logout.",
+  query: Asked,
+  answers,
+  ...shared
+} as const satisfies Contract
+
+const byPostContract = {
+  id: "logoutByPost",
+  summary: "Sign a person out, by a form",
+  description: "OpenID Connect RP-Initiated Logout §2: the same request as a form.",
+  form: Form,
+  answers,
+  ...shared
+} as const satisfies Contract
+
+const hintMalformed = new InvalidRequest({
+  reason: "id_token_hint",
+  message: "The id_token_hint has to be an ID token that this server gave to the client that asks."
+})
+
+/** Who asks, and where the browser goes after: both as far as they hold. */
+interface Known {
+  readonly client: Client | undefined
+  readonly hinted: Hinted | undefined
+  readonly target: string | undefined
+}
+
+/** Everything is read before anything ends: a request that is wrong signs nobody out. */
+const known = Effect.fnUntraced(function* (services: Services, { now, workspace }: Call, asked: Asked) {
+  const { client_id: named, id_token_hint: hint, post_logout_redirect_uri: uri } = asked
+  // The signature comes before anything that a hint says.
+  const hinted = hint === undefined ? undefined : yield* services.idTokens.hinted(workspace, hint, now)
+  if (hint !== undefined && hinted === undefined) return yield* hintMalformed
+  if (hinted !== undefined && named !== undefined && hinted.client !== named) return yield* hintMalformed
+  const identifier = hinted?.client ?? named
+  const key = Option.getOrUndefined(readClientKey(identifier))
+  const client = key === undefined ? undefined : yield* services.clients.find(workspace.id, key, now)
+  const refuse = (reason: UntrustedRequest["reason"]) =>
+    new UntrustedRequest({
+      reason,
+      ...(identifier === undefined ? {} : { clientId: identifier }),
+      ...(uri === undefined ? {} : { redirectUri: uri })
+    })
+  if (named !== undefined && client === undefined) return yield* refuse("client_unknown")
+  if (client?.disabled === true) return yield* refuse("client_disabled")
+  // RP-Initiated Logout §3: character for character, even the port of a loopback address.
+  const isRegistered =
+    uri === undefined ||
+    (client !== undefined && postLogoutRedirectUris.of(client)?.some((one) => one === uri) === true)
+  if (!isRegistered) return yield* refuse("redirect_uri_not_registered")
+  // Equal to one that was registered, which is a redirect URI.
+  return { client, hinted, target: uri === undefined ? undefined : backTo(uri as RedirectTarget, asked.state) }
+})
+
+const backTo = (uri: RedirectTarget, state: string | undefined): string =>
+  state === undefined ? uri : withQuery(uri, `state=${encodeURIComponent(wellFormed(state))}`)
+
+const nameOf = (client: Client): string => clientName(client.origin?.document?.host ?? client.about.client_name)
+
+/** Whether the hint is of this very session: nobody but its client, and the person, could have it. */
+const isOfSession = ({ workspace: { issuer } }: Call, { client, hinted }: Known, { before = [], ...own }: SignedIn) =>
+  client !== undefined &&
+  hinted !== undefined &&
+  hinted.user === own.user &&
+  [own.session, ...before].some((session) => sidOf(issuer, client.id, session) === hinted.sid)
+
+/** A browser that only looks ahead, or draws a picture or a frame, follows no click. */
+const isNavigation = ({ request: { headers } }: Call): boolean =>
+  (headers.get("sec-fetch-dest") ?? "document") === "document" &&
+  !/prefetch|prerender/.test(`${headers.get("sec-purpose") ?? ""} ${headers.get("purpose") ?? ""}`)
+
+const signedOut = (services: Services, call: Call, { client, target }: Known, headers: HeaderPairs): HttpResponse =>
+  target === undefined || client === undefined
+    ? services.pages.show(call.workspace, 200, (place) => sessionEndedPage(place, {}), headers)
+    : seeOther(target, headers)
+
+/** Nobody is signed in, as far as this request shows. */
+const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
+  const { workspace } = call
+  const { client, hinted, target } = found
+  const seeks =
+    services.owner.hasSessionPaths === true && hasSessionPaths(workspace) && workspace.sessionPath === undefined
+  // Whoever is unknown sends nobody on by a link of ours.
+  if (hinted !== undefined && !seeks) return signedOut(services, call, found, [])
+  const sought = addressOf(basePath(workspace.issuer) + path, call.request.query)
+  return services.pages.show(workspace, 200, (place) =>
+    sessionEndedPage(place, {
+      ...(client === undefined || target === undefined
+        ? {}
+        : { back: { application: nameOf(client), address: target } }),
+      ...(seeks ? { session: { sought } } : {})
+    })
+  )
+}
+
+const ended = Effect.fnUntraced(function* (services: Services, call: Call, found: Known, signedIn: SignedIn) {
+  const { before = [], session, user } = signedIn
+  const { workspace } = call
+  yield* services.logouts.end(workspace, {
+    user,
+    sessions: [session, ...before],
+    why: "by_user",
+    ended: (id) => noteOf(services, call, { _tag: "GrantRevoked", grant: grantMark(id), why: "by_user", by: user })
+  })
+  const headers = yield* services.owner.signOut?.(workspace, call.request, signedIn) ?? Effect.succeed([])
+  yield* noteOf(services, call, { _tag: "SignedOut", account: user })
+  return signedOut(services, call, found, headers)
+})
+
+const asks = (services: Services, call: Call, asked: Asked, { client }: Known, { label, session }: SignedIn) =>
+  services.pages.show(call.workspace, 200, (place) =>
+    endSessionPage(place, {
+      account: label,
+      ...(client === undefined ? {} : { application: nameOf(client) }),
+      fields: { ...asked, csrf: fieldFor(services, call, session) }
+    })
+  )
+
+const answered = Effect.fnUntraced(function* (services: Services, call: Call, asked: Asked, csrf: string) {
+  yield* takeOfAddress(services.limiter, call, allowances.authorize)
+  const signedIn = Option.getOrUndefined(yield* services.owner.current(call.workspace, call.request))
+  if (signedIn === undefined && call.request.method === "POST") return yield* byQuery(call, asked)
+  const found: Known = yield* known(services, call, asked)
+  if (signedIn === undefined) return nobody(services, call, found)
+  const isOwnForm =
+    call.request.method === "POST" && isCsrfField(services.keys.current(), call.workspace, signedIn.session, csrf)
+  return isOwnForm || (isNavigation(call) && isOfSession(call, found, signedIn))
+    ? yield* ended(services, call, found, signedIn)
+    : asks(services, call, asked, found, signedIn)
+})
+
+/** A form of another site comes without the session's cookie, which is `SameSite=Lax`: the navigation that follows has it. */
+const byQuery = (call: Call, asked: Asked): Effect.Effect<HttpResponse, InvalidRequest> => {
+  const query = Object.entries(asked)
+    .map(([name, value]) => `${name}=${encodeURIComponent(wellFormed(value))}`)
+    .join("&")
+  const to = addressOf(pagesPath(call.workspace) + path, query)
+  return fitsSignIn(to) ? Effect.succeed(seeOther(to)) : Effect.fail(tooLong)
+}
+
+const tooLong = new InvalidRequest({
+  reason: "request_too_long",
+  message: "The request is longer than 12 KiB, as it is encoded in an address."
+})
+
+const handler =
+  (services: Services): HandlerOf<typeof contract> =>
+  (call) => {
+    const { repeated, sent } = sentQuery(call.request.query)
+    if (repeated.size > 0) return Effect.fail(repeatedParameter(repeated))
+    return Effect.flatMap(Effect.fromResult(readAsked(sent)), (asked) => answered(services, call, asked, ""))
+  }
+
+const byPostHandler =
+  (services: Services): HandlerOf<typeof byPostContract> =>
+  (call) => {
+    const sent = Result.flatMap(sentForm(call.request), readForm)
+    return Effect.flatMap(Effect.fromResult(sent), ({ csrf = "", ...asked }) => answered(services, call, asked, csrf))
+  }
+
+const yes = { schema: Schema.Boolean, value: () => true }
+
+/** OpenID Connect RP-Initiated Logout, and what follows from it (Back-Channel Logout §2.1). */
+export const logoutEndpoint: Endpoint = {
+  path,
+  match: "exact",
+  methods: { GET: bound(contract, handler), POST: bound(byPostContract, byPostHandler) },
+  errors: "page",
+  cors: false,
+  present: ({ owner, policy, signatures }) =>
+    signatures !== Signatures.none && owner.signOut !== undefined && offersOpenId(policy.scopes),
+  metadata: {
+    name: "end_session_endpoint",
+    members: { backchannel_logout_supported: yes, backchannel_logout_session_supported: yes }
+  }
+}

@@ -1,0 +1,388 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { decodeJwt, decodeProtectedHeader } from "jose"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
+import {
+  form,
+  formHeaders,
+  header,
+  hiddenFields,
+  jsonOf,
+  registerClient,
+  type TestClient,
+  text
+} from "../given/flow.ts"
+import { identify, signsIn, verified } from "../given/openId.ts"
+import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+
+const back = "https://app.example.org/signed-out"
+const told = "https://app.example.org/logout"
+const state = 'a state with "signs" & <more> % | ~'
+
+const members = {
+  redirect_uris: ["https://app.example.org/callback"],
+  post_logout_redirect_uris: [back],
+  backchannel_logout_uri: told,
+  backchannel_logout_session_required: true
+}
+
+type Body<A, E> = (world: World, web: DocumentsWeb) => Effect.Effect<A, E>
+
+const atSignIn = <A, E>(body: Body<A, E>): Promise<A> => {
+  const web = new DocumentsWeb()
+  return inWorld((world) => body(world, web), { ...signsIn, documents: web.layer() })
+}
+
+const app = (world: World, more: object = {}) => registerClient(world, { ...members, ...more })
+
+const hintOf = (world: World, client: TestClient, fields: Readonly<Record<string, string>> = {}, as = "alice") =>
+  Effect.map(identify(world, client, fields, as), ({ id_token }) => text(id_token))
+
+const at = (fields: Readonly<Record<string, string>>) => `/oauth/logout?${form(fields)}`
+const pageOf = (body: string) => /data-page="([^"]+)"/.exec(body)?.[1]
+
+/** What the browser of somebody is answered. */
+const asked = (world: World, fields: Readonly<Record<string, string>>, as = "alice", headers = {}) =>
+  world.send("GET", at(fields), { as, headers })
+
+const pressed = Effect.fnUntraced(function* (world: World, page: { readonly body: string }, as = "alice") {
+  return yield* world.send("POST", "/oauth/logout", { as, headers: formHeaders, body: form(hiddenFields(page.body)) })
+})
+
+const delivered = (world: World) => world.services.logouts.deliver(world.workspace)
+
+const tokenIn = ({ form: sent }: { readonly form: string }) => text(new URLSearchParams(sent).get("logout_token"))
+
+describe("oidcc-rp-initiated-logout", () => {
+  test("-discovery-endpoint-verification", () =>
+    atSignIn((world) =>
+      Effect.map(world.send("GET", "/.well-known/openid-configuration"), (answer) =>
+        expect(jsonOf(answer)).toMatchObject({
+          end_session_endpoint: `${theWorkspace.issuer}/oauth/logout`,
+          backchannel_logout_supported: true,
+          backchannel_logout_session_supported: true
+        })
+      )
+    ))
+
+  test("and -no-state: a hint of this session leads back at once, with the state as it came", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const hint = yield* hintOf(world, client)
+        const wanted = { id_token_hint: hint, post_logout_redirect_uri: back }
+        const answer = yield* asked(world, { ...wanted, state })
+        expect(answer.status).toBe(303)
+        const there = new URL(text(header(answer, "location")))
+        expect([there.origin + there.pathname, [...there.searchParams]]).toEqual([back, [["state", state]]])
+        expect(header(answer, "set-cookie")).toContain("person=;")
+        expect(header(yield* asked(world, wanted), "location")).toBe(back)
+        // Long expired, and nobody signed in any more.
+        yield* TestClock.adjust("3 hours")
+        expect(header(yield* world.send("GET", at(wanted)), "location")).toBe(back)
+      })
+    ))
+
+  const refused: ReadonlyArray<readonly [string, (hint: string, client: TestClient) => Record<string, string>]> = [
+    ["-bad-post-logout-redirect-uri", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${back}/x` })],
+    [
+      "-query-added-to-post-logout-redirect-uri",
+      (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${back}?foo=bar` })
+    ],
+    [
+      "-modified-id-token-hint",
+      (hint) => ({ id_token_hint: `eyJhbGciOiJub25lIn0.${hint.split(".")[1]}.`, post_logout_redirect_uri: back })
+    ],
+    ["-bad-id-token-hint", (hint) => ({ id_token_hint: `${hint.slice(0, -4)}AAAA`, post_logout_redirect_uri: back })],
+    ["-no-id-token-hint", () => ({ post_logout_redirect_uri: back })],
+    ["a hint beside another client's id", (hint) => ({ id_token_hint: hint, client_id: "cJGaGBDoFeSEPIdJMJ-qc6" })],
+    ["an unknown client", () => ({ client_id: "cJGaGBDoFeSEPIdJMJ-qc6", post_logout_redirect_uri: back })],
+    ["a hint that is no JWT", () => ({ id_token_hint: "hint" })],
+    ["another site", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: "https://evil.example/" })],
+    [
+      "the same by a longer host",
+      (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: "https://app.example.org.evil.example/signed-out" })
+    ],
+    [
+      "the same by a user part",
+      (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: "https://app.example.org@evil.example/signed-out" })
+    ],
+    ["the same in upper case", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: back.toUpperCase() })],
+    ["a path that steps back", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${back}/../signed-out` })],
+    ["a script", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: "javascript:alert(1)" })],
+    [
+      "an address of this server",
+      (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${theWorkspace.issuer}/login` })
+    ],
+    ["a path alone", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: "//evil.example" })],
+    [
+      "the redirect URI",
+      (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: "https://app.example.org/callback" })
+    ],
+    ["a fragment", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${back}#there` })]
+  ]
+  for (const [name, fields] of refused) {
+    test(`${name}: an error page, and nobody is signed out or sent anywhere`, () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          const hint = yield* hintOf(world, client)
+          for (const as of ["alice", undefined]) {
+            const answer = yield* world.send("GET", at(fields(hint, client)), as === undefined ? {} : { as })
+            expect([answer.status, header(answer, "location"), header(answer, "set-cookie")]).toEqual([
+              400,
+              undefined,
+              undefined
+            ])
+            expect(answer.body).not.toContain("<form")
+          }
+          yield* delivered(world)
+          expect(web.posted).toEqual([])
+        })
+      ))
+  }
+
+  test("-no-params, -only-state, -no-post-logout-redirect-uri: the person is asked, and told in the end", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        for (const fields of [{}, { state }]) {
+          const page = yield* asked(world, fields)
+          expect([page.status, pageOf(page.body)]).toEqual([200, "end-session"])
+          expect(page.body.match(/<button[^>]*type="submit"/g)).toHaveLength(1)
+          const end = yield* pressed(world, page)
+          expect([end.status, pageOf(end.body), end.body.includes("<form")]).toEqual([200, "session-ended", false])
+        }
+        const end = yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+        expect([end.status, pageOf(end.body)]).toEqual([200, "session-ended"])
+      })
+    ))
+})
+
+describe("nobody is signed out unasked", () => {
+  const rows: ReadonlyArray<
+    readonly [
+      string,
+      (
+        | Effect.Effect<Record<string, string>, never, never>
+        | ((world: World, client: TestClient) => Effect.Effect<Record<string, string>>)
+      ),
+      Record<string, string>
+    ]
+  > = [
+    ["by a link without a hint", () => Effect.succeed({}), {}],
+    ["by a client's name", (_, { id }) => Effect.succeed({ client_id: id, post_logout_redirect_uri: back }), {}],
+    [
+      "by a hint of another person",
+      (world, client) => Effect.map(hintOf(world, client, {}, "bob"), (id_token_hint) => ({ id_token_hint })),
+      {}
+    ],
+    [
+      "by a hint of another session",
+      (world, client) =>
+        Effect.map(hintOf(world, client, {}, "alice; session=other"), (id_token_hint) => ({ id_token_hint })),
+      {}
+    ],
+    [
+      "by a picture",
+      (world, client) => Effect.map(hintOf(world, client), (id_token_hint) => ({ id_token_hint })),
+      { "sec-fetch-dest": "image" }
+    ],
+    [
+      "in a frame",
+      (world, client) => Effect.map(hintOf(world, client), (id_token_hint) => ({ id_token_hint })),
+      { "sec-fetch-dest": "iframe" }
+    ],
+    [
+      "by a browser that looks ahead",
+      (world, client) => Effect.map(hintOf(world, client), (id_token_hint) => ({ id_token_hint })),
+      { "sec-purpose": "prefetch;prerender" }
+    ]
+  ]
+  for (const [name, fields, headers] of rows) {
+    test(name, () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          yield* identify(world, client)
+          const given = typeof fields === "function" ? yield* fields(world, client) : yield* fields
+          const page = yield* asked(world, given, "alice", headers)
+          expect([page.status, pageOf(page.body), header(page, "set-cookie")]).toEqual([200, "end-session", undefined])
+          yield* delivered(world)
+          expect(web.posted).toEqual([])
+          const end = yield* pressed(world, page)
+          expect(header(end, "set-cookie")).toContain("person=;")
+        })
+      )
+    )
+  }
+
+  test("by a form of another site, or one that was drawn for somebody else", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const bobs = hiddenFields((yield* asked(world, {}, "bob")).body)
+        for (const fields of [bobs, { csrf: "x" }, { client_id: client.id }]) {
+          const page = yield* world.send("POST", "/oauth/logout", {
+            as: "alice",
+            headers: formHeaders,
+            body: form(fields)
+          })
+          expect([page.status, pageOf(page.body), header(page, "set-cookie")]).toEqual([200, "end-session", undefined])
+        }
+        // Without its cookie, a form becomes the navigation that has it.
+        const cross = yield* world.send("POST", "/oauth/logout", {
+          headers: formHeaders,
+          body: form({ state: "s", csrf: "x" })
+        })
+        expect([cross.status, header(cross, "location")]).toEqual([303, "/oauth/logout?state=s"])
+      })
+    ))
+
+  test("and a client without a hint gets no redirect but by the person's own click", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const page = yield* world.send("GET", at({ client_id: client.id, post_logout_redirect_uri: back }))
+        expect([page.status, pageOf(page.body), header(page, "location")]).toEqual([200, "session-ended", undefined])
+        expect(page.body).toContain(`href="${back}"`)
+      })
+    ))
+})
+
+describe("oidcc-backchannel-rp-initiated-logout", () => {
+  test("tells the client by a token that it verifies, once, and ends what was for the session alone", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const client = yield* app(world)
+        const tokens = yield* identify(world, client)
+        const away = yield* identify(world, client, { scope: "openid offline_access" })
+        const hint = text(tokens.id_token)
+        yield* asked(world, { id_token_hint: hint })
+        yield* delivered(world)
+        yield* delivered(world)
+        expect(web.posted.map(({ href }) => href)).toEqual([told])
+        const [sent] = web.posted
+        const token = tokenIn(sent ?? { form: "" })
+        expect([...new URLSearchParams(sent?.form).keys()]).toEqual(["logout_token"])
+        const { payload, protectedHeader } = yield* verified(world, client, token)
+        expect(protectedHeader.typ).toBe("logout+jwt")
+        const { sid, sub } = decodeJwt(hint)
+        expect(payload).toMatchObject({
+          sid,
+          sub,
+          events: { "http://schemas.openid.net/event/backchannel-logout": {} }
+        })
+        expect(payload.nonce).toBeUndefined()
+        expect(payload.jti).toMatch(/^[\w-]{43}$/)
+        const user = (access: unknown) =>
+          world.send("GET", "/oauth/userinfo", { headers: { authorization: `Bearer ${text(access)}` } })
+        expect((yield* user(tokens.access_token)).status).toBe(401)
+        expect((yield* user(away.access_token)).status).toBe(200)
+        // Nor is it taken for an ID token.
+        expect((yield* asked(world, { id_token_hint: token })).status).toBe(400)
+      })
+    ))
+
+  test("tells nobody of another session, person or client, and costs nothing where nobody wants to know", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const plain = yield* registerClient(world, { redirect_uris: members.redirect_uris })
+        const client = yield* app(world)
+        yield* identify(world, client, {}, "bob")
+        yield* identify(world, client, {}, "alice; session=other")
+        const hint = yield* hintOf(world, plain)
+        world.calls.insert.length = 0
+        yield* asked(world, { id_token_hint: hint })
+        yield* delivered(world)
+        expect([web.posted, world.calls.insert]).toEqual([[], []])
+      })
+    ))
+
+  test("tries again with one jti and growing pauses, in order, and gives up after a day in the audit", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const client = yield* app(world)
+        web.answers.set(told, "timed_out")
+        const hints = [yield* hintOf(world, client), yield* hintOf(world, client, {}, "bob")]
+        yield* asked(world, { id_token_hint: text(hints[0]) })
+        yield* TestClock.adjust("1 second")
+        yield* asked(world, { id_token_hint: text(hints[1]) }, "bob")
+        const gaps: Array<number> = []
+        for (let n = 0; n < 4; n++) {
+          const from = yield* delivered(world)
+          const now = world.services.policy && t0
+          gaps.push((from ?? 0) - now)
+          yield* TestClock.setTime(from ?? 0)
+        }
+        expect(gaps.map((gap, n) => gap - (gaps[n - 1] ?? 1000))).toEqual([10_000, 20_000, 40_000, 80_000])
+        const claims = web.posted.map((sent) => decodeJwt(tokenIn(sent)))
+        expect(new Set(claims.map(({ jti }) => jti)).size).toBe(1)
+        expect(claims.every(({ sub }) => sub === "alice")).toBe(true)
+        web.answers.set(told, 503)
+        yield* delivered(world)
+        yield* TestClock.adjust("2 days")
+        web.posted.length = 0
+        web.answers.set(told, 200)
+        // By another process.
+        const other = yield* world.elsewhere
+        yield* delivered(other)
+        expect(web.posted.map((sent) => decodeJwt(tokenIn(sent)).sub)).toEqual(["alice", "bob"])
+        expect(decodeProtectedHeader(tokenIn(web.posted[0] ?? { form: "" })).typ).toBe("logout+jwt")
+        expect(yield* delivered(world)).toBeUndefined()
+      })
+    ))
+
+  const answers = [
+    [400, 1, "refused"],
+    [302, 1, "refused"],
+    ["unreachable", 2, "unreachable"],
+    ["address_refused", 2, "address_refused"]
+  ] as const
+  for (const [answer, posts, why] of answers) {
+    test(`${answer}: tells the audit what became of it`, () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          web.answers.set(told, answer)
+          yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+          yield* delivered(world)
+          yield* TestClock.adjust("2 days")
+          yield* delivered(world)
+          expect(web.posted).toHaveLength(posts)
+          const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
+          expect(given.map(({ event }) => event)).toEqual([{ _tag: "LogoutCallGivenUp", client: client.id, why }])
+        })
+      ))
+  }
+})
+
+describe("a registration", () => {
+  const wrong: ReadonlyArray<readonly [string, object]> = [
+    ["another's host for calls", { backchannel_logout_uri: "https://victim.example/logout" }],
+    ["another port for calls", { backchannel_logout_uri: "https://app.example.org:8443/logout" }],
+    ["plain http for calls", { backchannel_logout_uri: "http://app.example.org/logout" }],
+    ["a user in the address", { backchannel_logout_uri: "https://me@app.example.org/logout" }],
+    ["a fragment", { backchannel_logout_uri: "https://app.example.org/logout#x" }],
+    ["a host of the private network", { backchannel_logout_uri: "https://10.0.0.1/logout" }],
+    ["a script to return to", { post_logout_redirect_uris: ["javascript:alert(1)"] }],
+    ["plain http to return to", { post_logout_redirect_uris: ["http://app.example.org/"] }],
+    ["a fragment to return to", { post_logout_redirect_uris: [`${back}#x`] }],
+    ["no list to return to", { post_logout_redirect_uris: back }],
+    ["front-channel logout", { frontchannel_logout_uri: "https://app.example.org/front" }]
+  ]
+  for (const [name, more] of wrong) {
+    test(`with ${name} is refused by name`, () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world) {
+          const answer = yield* world.send("POST", "/oauth/register", {
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ ...members, ...more })
+          })
+          expect(answer.status).toBe(400)
+          expect(answer.body).toContain(Object.keys(more)[0] ?? "")
+        })
+      ))
+  }
+})
