@@ -35,7 +35,7 @@ const Asked = Schema.Struct({
   state: Schema.optionalKey(Schema.String),
   logout_hint: Schema.optionalKey(Schema.String),
   ui_locales: Schema.optionalKey(Schema.String)
-}).annotate({ identifier: "LogoutRequest" })
+})
 type Asked = typeof Asked.Type
 
 /** The form of the page that asks is the same request, from the session that it was drawn for. */
