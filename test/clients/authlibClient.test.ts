@@ -1,15 +1,13 @@
 import { expect, test } from "bun:test"
 import { spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { Effect } from "effect"
-import { exportJWK, generateKeyPair } from "jose"
-import { selfSigned } from "../adapters/selfSigned.ts"
 import { startServer } from "../given/server.ts"
 import { register as registerAt } from "../given/serverVisitor.ts"
 import { python } from "../harness/given.ts"
 import { command } from "../runtimes/given/tessera.ts"
+import { keyOf, keyServer } from "./signing.ts"
 
 /** Authlib, where the machine has Python. */
 const program = python()
@@ -38,36 +36,11 @@ const opened = (program: string) =>
     ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
   )
 
-const keyOf = (alg: string, kid: string) =>
-  Effect.promise(async () => {
-    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
-    const told = { kid, alg, use: "sig" }
-    return { own: { ...(await exportJWK(privateKey)), ...told }, told: { ...(await exportJWK(publicKey)), ...told } }
-  })
-
-/** An https server of the test's own, with keys at an address. */
-const keyServer = Effect.fnUntraced(function* (files: { readonly key: string; readonly cert: string }) {
-  const served = { keys: [] as ReadonlyArray<object> }
-  const server = yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      Bun.serve({
-        hostname: "127.0.0.1",
-        port: 0,
-        tls: { key: readFileSync(files.key, "utf8"), cert: readFileSync(files.cert, "utf8") },
-        fetch: () => Response.json(served)
-      })
-    ),
-    (server) => Effect.promise(() => server.stop(true))
-  )
-  return { served, host: `localhost:${server.port}` }
-})
-
 if (program !== undefined) {
   test("Authlib signs for itself through a rotation of its keys, and reads our tokens through one of ours", () =>
     Effect.gen(function* () {
-      const files = yield* selfSigned()
-      const keys = yield* keyServer(files)
-      const env = { FETCH_ALLOW: keys.host, FETCH_CA: files.cert }
+      const keys = yield* keyServer
+      const { env } = keys
       const server = yield* startServer({ env })
       const { ask } = yield* opened(program)
       const rsa = yield* keyOf("PS256", "rsa")
