@@ -18,14 +18,15 @@ import type { Active } from "../../core/grant/Grant.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
 import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { basePath, isLoopbackHost, withListed } from "../../core/workspace/Workspace.ts"
+import { basePath, isLoopbackHost, type Workspace, withListed } from "../../core/workspace/Workspace.ts"
 import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
-import { workspacesOfFile } from "../server/hosting.ts"
+import { Hosted, hostedBy, workspacesOfFile } from "../server/hosting.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { lookAt, type Unseen } from "./administration.ts"
@@ -162,32 +163,57 @@ const recently = 30 * 24 * 60 * 60 * 1000
 const pageSize = 1000
 const shownMost = 10
 
+/** What is looked at: a server by its settings, and all its workspaces by id. */
+interface Examined {
+  readonly settings: Settings
+  readonly workspaces: ReadonlyMap<string, Workspace>
+}
+
+/** A file that cannot be read is a finding of its own, and that of `BASE_URL` is there without it. */
+const allWorkspaces = (settings: Settings) =>
+  Effect.gen(function* () {
+    const found = new Map<string, Workspace>([[settings.workspace.id, settings.workspace]])
+    const { each } = yield* Hosted
+    yield* each((workspace) => Effect.sync(() => void found.set(workspace.id, workspace)))
+    return found
+  }).pipe(
+    Effect.provide(hostedBy(settings)),
+    Effect.catchTag("WrongSettings", () => Effect.succeed(new Map([[settings.workspace.id, settings.workspace]])))
+  )
+
+/** So many are asked about at once. */
+const atOnce = { concurrency: 16 }
+
+/** Which of several it is; nothing of that of `BASE_URL`. */
+const within = ({ settings }: Examined, id: string): string => (id === settings.workspace.id ? "" : ` in ${id}`)
+
 /** Every grant that a refresh was retried for, of late, from another network than it came from. */
-const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ hosting, policy, workspace }: Settings) {
+const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ settings: { policy }, workspaces }: Examined) {
   const { scan } = yield* StorageScan
   const read = decodeBody(grantKind(policy))
   const since = (yield* Clock.currentTimeMillis) - recently
-  const found: Array<Active> = []
+  const found: Array<Active & { readonly of: string }> = []
   let after: string | undefined
   do {
     const page = yield* scan("grant", after, pageSize)
     for (const { body, owner, workspace: of } of page.records) {
-      // Where there are several workspaces, all in this store are this server's.
-      if ((hosting._tag === "One" && of !== workspace.id) || owner === clientChangesOwner) continue
+      if (!workspaces.has(of) || owner === clientChangesOwner) continue
       const unread = (why: string) => new StorageUnavailable({ outcome: "not_done", message: `a grant record ${why}` })
       const { value } = yield* Effect.fromResult(Result.mapError(read(body), unread))
-      if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push(value)
+      if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push({ ...value, of })
     }
     after = page.next
   } while (after !== undefined)
   return found
 })
 
-const examineRefreshes = (settings: Settings) =>
-  Effect.map(retriedFromTwoNetworks(settings), (found): Finding => {
+const examineRefreshes = (examined: Examined) =>
+  Effect.map(retriedFromTwoNetworks(examined), (found): Finding => {
     const what = "refreshes"
     if (found.length === 0) return good(what, "none was retried from another network in the last 30 days")
-    const named = found.slice(0, shownMost).map(({ client, id }) => `${grantMark(id)} of client ${client}`)
+    const named = found
+      .slice(0, shownMost)
+      .map(({ client, id, of }) => `${grantMark(id)} of client ${client}${within(examined, of)}`)
     const more = found.length > shownMost ? [`${found.length - shownMost} more`] : []
     return doubtful(
       what,
@@ -209,7 +235,8 @@ const tables = {
 }
 
 /** Clients that an owner chose JWTs for. */
-const jwtClients = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
+const jwtClients = Effect.fnUntraced(function* (examined: Examined) {
+  const { policy } = examined.settings
   const { scan } = yield* StorageScan
   const read = decodeBody(clientKind)
   const found: Array<Outliving> = []
@@ -217,11 +244,14 @@ const jwtClients = Effect.fnUntraced(function* ({ policy, workspace }: Settings)
   do {
     const page = yield* scan("client", after, pageSize)
     for (const { body, workspace: of } of page.records) {
-      const client = of === workspace.id ? read(body) : undefined
+      const client = examined.workspaces.has(of) ? read(body) : undefined
       if (client === undefined || Result.isFailure(client)) continue
       const { accessTokenFormat, id } = client.success.value
       if (accessTokenFormat !== "jwt") continue
-      found.push({ whose: `${displayName(client.success.value)} (${id})`, life: policy.accessTtl })
+      found.push({
+        whose: `${displayName(client.success.value)} (${id})${within(examined, of)}`,
+        life: policy.accessTtl
+      })
     }
     after = page.next
   } while (after !== undefined)
@@ -229,7 +259,8 @@ const jwtClients = Effect.fnUntraced(function* ({ policy, workspace }: Settings)
 })
 
 /** What its profile asks of each client, and what of it the client breaks: such a client can do nothing. */
-const examineProfiles = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
+const examineProfiles = Effect.fnUntraced(function* (examined: Examined) {
+  const { policy } = examined.settings
   const { scan } = yield* StorageScan
   const read = decodeBody(clientKind)
   const broken: Array<string> = []
@@ -238,12 +269,12 @@ const examineProfiles = Effect.fnUntraced(function* ({ policy, workspace }: Sett
   do {
     const page = yield* scan("client", after, pageSize)
     for (const { body, workspace: of } of page.records) {
-      const found = of === workspace.id ? read(body) : undefined
+      const found = examined.workspaces.has(of) ? read(body) : undefined
       if (found === undefined || Result.isFailure(found)) continue
       const client = found.success.value
       if (profileOf(client, policy) !== profileOf({}, standardPolicy)) held++
       for (const rule of rulesBroken({ ...tables, policy }, client)) {
-        broken.push(`${displayName(client)} (${client.id}): ${rule}`)
+        broken.push(`${displayName(client)} (${client.id})${within(examined, of)}: ${rule}`)
       }
     }
     after = page.next
@@ -262,20 +293,24 @@ const examineProfiles = Effect.fnUntraced(function* ({ policy, workspace }: Sett
 })
 
 /** Resources that asked for JWTs: those that are configured, and those that owners listed. */
-const jwtResources = Effect.fnUntraced(function* (
-  { policy: { accessTtl }, workspace }: Settings,
-  storage: Storage["Service"]
-) {
-  const kept = yield* makeRecords(storage, workspaceKind).get(workspace.id, workspace.id)
-  const { resources = [] } = withListed(workspace, false, kept?.value.resources ?? [])
-  return resources.flatMap(
-    ({ accessTokenFormat, accessTokenTtl = accessTtl, at }): ReadonlyArray<Outliving> =>
-      accessTokenFormat === "jwt" ? [{ whose: at, life: Math.min(accessTokenTtl, accessTtl) }] : []
-  )
+const jwtResources = Effect.fnUntraced(function* (examined: Examined, storage: Storage["Service"]) {
+  const { accessTtl } = examined.settings.policy
+  const records = makeRecords(storage, workspaceKind)
+  const of = Effect.fnUntraced(function* (workspace: Workspace) {
+    const kept = yield* records.get(workspace.id, workspace.id)
+    const { resources = [] } = withListed(workspace, false, kept?.value.resources ?? [])
+    return resources.flatMap(
+      ({ accessTokenFormat, accessTokenTtl = accessTtl, at }): ReadonlyArray<Outliving> =>
+        accessTokenFormat === "jwt"
+          ? [{ whose: `${at}${within(examined, workspace.id)}`, life: Math.min(accessTokenTtl, accessTtl) }]
+          : []
+    )
+  })
+  return (yield* Effect.forEach(examined.workspaces.values(), of, atOnce)).flat()
 })
 
-const examineJwts = Effect.fnUntraced(function* (settings: Settings, storage: Storage["Service"]) {
-  const found = [...(yield* jwtResources(settings, storage)), ...(yield* jwtClients(settings))]
+const examineJwts = Effect.fnUntraced(function* (examined: Examined, storage: Storage["Service"]) {
+  const found = [...(yield* jwtResources(examined, storage)), ...(yield* jwtClients(examined))]
   if (found.length === 0) return []
   const what = "JWT access tokens"
   const minutes = (all: ReadonlyArray<Outliving>) => Math.ceil(Math.max(...all.map(({ life }) => life)) / 60_000)
@@ -303,9 +338,10 @@ const ringOf = Effect.fnUntraced(function* ({ database: { file }, sealKeys }: Se
  * Clients that go by what they registered, under seal. Whom a person let in has a record and needs the key no more; whom
  * nobody did is in no record, and is forgotten with the key.
  */
-const examineRegistrations = Effect.fnUntraced(function* (settings: Settings) {
+const examineRegistrations = Effect.fnUntraced(function* (examined: Examined) {
   const { scan } = yield* StorageScan
-  const { policy, workspace } = settings
+  const { settings } = examined
+  const { policy } = settings
   const read = decodeBody(clientKind)
   const [first, ...leaving] = yield* ringOf(settings)
   const underKey = new Map<string, number>()
@@ -313,7 +349,7 @@ const examineRegistrations = Effect.fnUntraced(function* (settings: Settings) {
   do {
     const page = yield* scan("client", after, pageSize)
     for (const { body, workspace: of } of page.records) {
-      const found = of === workspace.id ? read(body) : undefined
+      const found = examined.workspaces.has(of) ? read(body) : undefined
       const origin = found === undefined || Result.isFailure(found) ? undefined : found.success.value.origin
       if (origin === undefined || !isSealed(origin.identifier)) continue
       const key = sealedUnder(origin.identifier) ?? ""
@@ -337,24 +373,53 @@ const examineRegistrations = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /** Whether the ring still has what the private parts are encrypted under. */
-const examineSigningKeys = Effect.fnUntraced(function* (settings: Settings, storage: Storage["Service"]) {
-  const { id, issuer } = settings.workspace
-  const kept = yield* makeRecords(storage, signingKind).get(id, id)
-  const keys = kept?.value.issuer === issuer ? kept.value.keys : []
-  const ring = yield* ringOf(settings)
+const examineSigningKeys = Effect.fnUntraced(function* (examined: Examined, storage: Storage["Service"]) {
+  const records = makeRecords(storage, signingKind)
+  const of = Effect.fnUntraced(function* ({ id, issuer }: Workspace) {
+    const kept = yield* records.get(id, id)
+    const keys = kept?.value.issuer === issuer ? kept.value.keys : []
+    return keys.map(({ kid, wrapped }) => ({ whose: `${kid}${within(examined, id)}`, by: wrapped.by }))
+  })
+  const keys = (yield* Effect.forEach(examined.workspaces.values(), of, atOnce)).flat()
+  const ring = yield* ringOf(examined.settings)
   // What else is wrong with the seal keys is a finding of its own.
   if (keys.length === 0 || ring.length === 0) return []
   const what = "signing keys"
-  const lost = keys.filter(({ wrapped }) => !ring.some((key) => key.id === wrapped.by))
+  const lost = keys.filter(({ by }) => !ring.some(({ id }) => id === by))
   if (lost.length === 0) return [good(what, `${keys.length}, encrypted under the seal keys`)]
-  const missing = [...new Set(lost.map(({ wrapped }) => wrapped.by))].join(", ")
+  const more = lost.length > shownMost ? [`${lost.length - shownMost} more`] : []
+  const named = [...lost.slice(0, shownMost).map(({ whose }) => whose), ...more]
+  const missing = [...new Set(lost.map(({ by }) => by))].join(", ")
   return [
     bad(
       what,
-      `${lost.map(({ kid }) => kid).join(", ")} cannot sign: sealed under a seal key that is missing, ${missing}`,
+      `${named.join(", ")} cannot sign: sealed under a seal key that is missing, ${missing}`,
       "Put that seal key back behind the others, for five minutes of a running server. If it is lost, run: tessera signing-keys retire KEY --compromised"
     )
   ]
+})
+
+/** Whether the store has another server's workspaces under the ids of ours. */
+const examineIssuers = Effect.fnUntraced(function* (
+  { settings, workspaces }: Examined,
+  storage: Storage["Service"],
+  what: string
+) {
+  const others = [...workspaces.values()].filter(({ id }) => id !== settings.workspace.id)
+  const found = yield* Effect.forEach(
+    others,
+    (workspace) =>
+      Effect.map(issuerOf(storage, workspace.id), (recorded) =>
+        recorded === undefined || recorded === workspace.issuer
+          ? []
+          : [new OtherIssuer({ workspace: workspace.id, issuer: workspace.issuer, recorded }).message]
+      ),
+    atOnce
+  )
+  const says = found.flat()
+  return says.length === 0
+    ? []
+    : [bad(what, says.slice(0, shownMost).join(" "), "Look at WORKSPACES, BASE_URL and DATABASE_URL.")]
 })
 
 const alone = (finding: Finding): ReadonlyArray<Finding> => [finding]
@@ -382,21 +447,30 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
     if (!sound)
       return [bad(what, "a record that was written was not found again", "Nothing else may write to this database.")]
     const { id, issuer } = settings.workspace
-    const recorded = yield* issuerOf(Context.get(services, Storage), id)
+    const storage = Context.get(services, Storage)
+    const recorded = yield* issuerOf(storage, id)
+    const workspaces = yield* allWorkspaces(settings).pipe(
+      Effect.provideContext(Context.pick(Storage)(services)),
+      Effect.provide(Entropy.layer)
+    )
+    const examined = { settings, workspaces }
+    const found = yield* Effect.gen(function* () {
+      return [
+        ...(yield* examineIssuers(examined, storage, what)),
+        yield* examineRefreshes(examined),
+        ...(yield* examineJwts(examined, storage)),
+        ...(yield* examineProfiles(examined)),
+        ...(yield* examineRegistrations(examined)),
+        ...(yield* examineSigningKeys(examined, storage))
+      ]
+    }).pipe(Effect.provideContext(Context.pick(StorageScan)(services)))
     return [
       recorded === undefined || recorded === issuer || movesByItself(recorded, settings.workspace)
         ? good(what, `${database.described}; five operations took ${Math.ceil(milliseconds)} ms`)
         : bad(what, new OtherIssuer({ workspace: id, issuer, recorded }).message, "Look at BASE_URL and DATABASE_URL."),
       // What the store says of itself at a start.
       ...warnings.map((said) => doubtful(what, said, "Change it, or know what a crash or a failover costs.")),
-      yield* Effect.provideContext(examineRefreshes(settings), Context.pick(StorageScan)(services)),
-      ...(yield* Effect.provideContext(
-        examineJwts(settings, Context.get(services, Storage)),
-        Context.pick(StorageScan)(services)
-      )),
-      ...(yield* Effect.provideContext(examineProfiles(settings), Context.pick(StorageScan)(services))),
-      ...(yield* Effect.provideContext(examineRegistrations(settings), Context.pick(StorageScan)(services))),
-      ...(yield* examineSigningKeys(settings, Context.get(services, Storage)))
+      ...found
     ]
   }).pipe(
     Effect.scoped,

@@ -112,7 +112,7 @@ test("openid-client, oauth4webapi and jose sign through a rotation of their keys
           () => "refused"
         )
       )
-    const issue = Effect.promise(() => Object.values(programs)[0]?.(issuer, byValue, alg.first, first.signer) ?? "")
+    const issue = Effect.promise(async () => programs.jose?.(issuer, byValue, alg.first, first.signer) ?? "")
     const before = yield* issue
     expect(yield* subjectOf(before)).toBe(byValue)
     expect(yield* run("signing-keys", "rotate")).toBe(0)

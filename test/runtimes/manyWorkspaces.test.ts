@@ -212,6 +212,24 @@ describe("a server with workspaces in a file", () => {
           expect(at("workspaces")).toMatchObject({ state: "good" })
           expect(at("address")).toMatchObject({ state: "good", says: expect.stringContaining("answers") })
           expect((yield* run("health", "--ready")).status).toBe(0)
+          // Of every workspace, and each finding says of which.
+          const gateway = "https://gateway.example.com"
+          const listed = yield* run("resource", "add", gateway, "--access-tokens", "jwt", "--workspace", "beta")
+          expect(listed.status).toBe(0)
+          write(cwd, acme, { ...beta, issuer: "https://id.example/moved" })
+          const other = JSON.parse((yield* run("doctor", "--json")).stdout)
+          expect(other).toContainEqual({
+            what: "JWT access tokens",
+            state: "doubtful",
+            says: expect.stringContaining(`${gateway} in beta`),
+            advice: expect.anything()
+          })
+          expect(other).toContainEqual({
+            what: "storage",
+            state: "bad",
+            says: expect.stringContaining("https://id.example/beta"),
+            advice: expect.anything()
+          })
           writeFileSync(join(cwd, "workspaces.json"), '[\n{ "id": "acme" }]')
           const broken = JSON.parse((yield* run("doctor", "--json")).stdout)
           expect(broken.find((finding: Record<string, string>) => finding.what === "workspaces")).toMatchObject({
