@@ -3,8 +3,10 @@ import { jsonText } from "../../../adapters/documents/Answer.ts"
 import { DocumentAddress } from "../../../core/client/ClientIdentifier.ts"
 import { clientMembers } from "../../../core/client/members.ts"
 import { readDocument } from "../../../core/client/metadataDocument.ts"
+import { readJws } from "../../../core/codec/Jws.ts"
 import { clientAuths } from "../../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../../core/oauth/grants/table.ts"
+import { addressOf, checkProof } from "../../../core/oauth/presented/dpop.ts"
 import { browserOf } from "../../../core/people/browserOf.ts"
 import { readClaims } from "../../../core/rules/Claims.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
@@ -213,6 +215,16 @@ const none = "none"
 const many = (text: string) =>
   Object.fromEntries(Array.from({ length: text.length / 8 }, (_, at) => [`${text[0]}${at}`, null]))
 
+const expected = { method: "GET", address: "https://auth.example.com/", now: Instant.make(0), token: "x" }
+
+/** A DPoP header with this text as its claims' address, its id and its key. */
+const readDpop = (text: string) => {
+  const jwk = { kty: "EC", crv: "P-256", x: text, y: text }
+  const claims = { htm: "GET", htu: `https://${text}`, jti: text, iat: 0, ath: text }
+  const jws = { text: `${text}.x.x`, header: { typ: "dpop+jwt", alg: "ES256", jwk }, claims }
+  return [checkProof(jws, expected), addressOf(text), addressOf(`https://host/${text}`)]
+}
+
 /**
  * What the runtimes read before the core does, by the names of their modules: a new name is a reader, or says `none`. And
  * readers of texts that no request above brings.
@@ -233,6 +245,11 @@ const runtimeReaders = [
       unreadable: none,
       readBefore: none
     }
+  },
+  {
+    // Of the core, where a server without signatures asks for no proof.
+    module: { readJws, readDpop },
+    readers: { readJws: (text: string) => readJws(`${text}.${text}.x`), readDpop }
   },
   {
     module: { readTraceparent },
