@@ -69,6 +69,7 @@ import { Signatures } from "./ports/Signatures.ts"
 import { Storage, StorageUnavailable } from "./ports/Storage.ts"
 import { Workspaces } from "./ports/Workspaces.ts"
 import { requestKind } from "./request/AuthorizationRequest.ts"
+import { makeDevicePoll } from "./request/device.ts"
 import { type ClaimScope, claimScopes } from "./rules/Claims.ts"
 import { instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
@@ -172,6 +173,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     { audit, entropy, storage, staleness: policy.clientStaleness },
     options.mayMove ?? neverMoves
   )
+  const requests = makeRecords(storage, requestKind)
   const grants = makeGrants({
     records: grantRecords,
     once,
@@ -186,6 +188,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     policy,
     usage,
     limiter,
+    devices: makeDevicePoll({ keys, limiter, requests }),
     clock,
     current: openings.current,
     tokensKept: mostKept
@@ -205,7 +208,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     pages,
     openings,
     grantRecords,
-    requests: makeRecords(storage, requestKind),
+    requests,
     clients,
     clientRoom: makeClientRoom(storage, clients, grants, entropy, policy, clock),
     brought: makeBroughtClients({
@@ -413,7 +416,7 @@ const composeRows = (
   const shown = rowsByName("presentations", given, ({ name }) => name)
   const members = rowsByName("clientMembers", options.clientMembers ?? clientMembers, ({ name }) => name)
   return {
-    grants: (options.grants ?? grantTypes).filter(isUsable),
+    grants: (options.grants ?? grantTypes).filter((row) => isUsable(row) && row.offered?.(options.policy) !== false),
     clientAuths: Result.getOrThrow(auths),
     clientMembers: [...Result.getOrThrow(members).values()],
     presentations: issuable([...Result.getOrThrow(shown).values()], options.policy)

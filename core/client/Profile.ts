@@ -29,9 +29,14 @@ export interface Profile {
   readonly dpop: boolean
   /** Whether a redirect URI may be another than https. */
   readonly otherRedirects: boolean
+  /** Grant types that its client may not use. */
+  readonly refuses: ReadonlyArray<string>
 }
 
 const second = 1000
+
+/** RFC 8628 §3.4. */
+export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 /** From the least strict to the strictest. */
 const profiles: Readonly<Record<ProfileName, Profile>> = {
@@ -45,7 +50,8 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
     codeTtl: null,
     rotation: true,
     dpop: false,
-    otherRedirects: true
+    otherRedirects: true,
+    refuses: []
   },
   /** FAPI 2.0 Security Profile, §5.3.2 and §5.4. The `iss` of an authorization response (RFC 9207) everybody gets. */
   fapi2: {
@@ -59,7 +65,9 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
     // A lost answer would lock the client out; a stolen token is of no use without the client's key.
     rotation: false,
     dpop: true,
-    otherRedirects: false
+    otherRedirects: false,
+    // Whoever enters a code cannot know which device it is from.
+    refuses: [deviceGrant]
   }
 }
 
@@ -138,6 +146,10 @@ export const brokenRules = (profile: Profile, registration: Registration): Reado
   if (signing !== undefined) broken.push(signing)
   if (!profile.otherRedirects && redirectUris.some((uri) => !/^https:/i.test(uri))) {
     broken.push("Each of the redirect_uris has to be https.")
+  }
+  const { grant_types: asked } = registration.members
+  if (Array.isArray(asked) && profile.refuses.some((name) => asked.includes(name))) {
+    broken.push(`None of the grant_types may be one of these: ${named(profile.refuses)}.`)
   }
   return broken
 }

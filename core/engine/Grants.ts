@@ -181,6 +181,14 @@ const grantIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a f
 
 const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" })
 
+/** What became of what a device asked for, by its code; it may ask so often. */
+export type DevicePoll = (
+  workspace: OpenWorkspace,
+  by: AuthenticatedClient,
+  code: string,
+  now: Instant
+) => ReturnType<Sources["approved"]>
+
 /** What it takes to decide about grants, to keep them, and to seal what they issue. */
 export interface GrantsParts {
   readonly records: Records<Grant>
@@ -197,6 +205,7 @@ export interface GrantsParts {
   readonly policy: Policy
   readonly usage: Usage
   readonly limiter: Limiter["Service"]
+  readonly devices: DevicePoll
   readonly clock: Clock.Clock
   /** The workspace as owners changed it. */
   readonly current: Openings["current"]
@@ -209,6 +218,7 @@ export const makeGrants = ({
   clients,
   clock,
   current,
+  devices,
   entropy,
   idTokens,
   jwts,
@@ -453,7 +463,9 @@ export const makeGrants = ({
         ? admit === undefined
           ? issueOn(workspace, row, request, evidence.success)
           : Effect.flatMap(admit(), (by) => issueOn(workspace, row, { ...request, by }, evidence.success))
-        : Effect.flatMap(unproven(), () => Effect.fail(evidence.failure))
+        : row.isKnown?.(evidence.failure) === true
+          ? Effect.fail(evidence.failure)
+          : Effect.flatMap(unproven(), () => Effect.fail(evidence.failure))
     )
   }
 
@@ -582,6 +594,7 @@ export const makeGrants = ({
     now,
     signatures,
     clientKeys,
+    approved: (by, code) => devices(workspace, by, code, now),
     person: (asserted, make) => owner.asserted?.(workspace, asserted, make) ?? Effect.succeedNone,
     accessToken: (text) =>
       Effect.flatMap(

@@ -73,7 +73,8 @@ export const Grant = Schema.TaggedUnion({
     ...allowed,
     client: ClientId,
     subject: Subject,
-    redirectUri: RedirectTarget,
+    /** Of its code; not there where no code is out, and a device fetches it (RFC 8628). */
+    redirectUri: Schema.optionalKey(RedirectTarget),
     challenge: Schema.NullOr(CodeChallenge),
     /** RFC 9449 §10: of its code, where the authorization request named a key. */
     binding: Schema.optionalKey(Binding),

@@ -16,7 +16,9 @@ import { revoked } from "./revoke.ts"
 export interface Approved {
   readonly client: ClientId
   readonly user: UserId
-  readonly redirectUri: RedirectTarget
+  /** Left out where a device fetches what was approved (RFC 8628), until `fetchedBy`. */
+  readonly redirectUri?: RedirectTarget
+  readonly fetchedBy?: Instant
   readonly challenge: CodeChallenge | null
   /** RFC 9449 §10: what the code is bound to; left out where the request named no key. */
   readonly binding?: Binding
@@ -40,11 +42,11 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   resources: approved.resources,
   ...placeOf(approved),
   ...consentOf(approved),
-  redirectUri: approved.redirectUri,
+  ...(approved.redirectUri === undefined ? {} : { redirectUri: approved.redirectUri }),
   challenge: approved.challenge,
   ...(approved.binding === undefined ? {} : { binding: approved.binding }),
   createdAt: now,
-  codeExpiresAt: later(now, Math.min(policy.codeTtl, approved.codeTtl ?? policy.codeTtl)),
+  codeExpiresAt: approved.fetchedBy ?? later(now, Math.min(policy.codeTtl, approved.codeTtl ?? policy.codeTtl)),
   ...(approved.authentication === undefined ? {} : { authentication: approved.authentication })
 })
 

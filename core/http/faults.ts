@@ -57,7 +57,11 @@ export const toWire = (refusal: Refusal): Wire =>
     UnauthorizedClient: ({ reason }) => row(400, "unauthorized_client", unauthorized[reason]),
     UnsupportedGrantType: () => row(400, "unsupported_grant_type", "The server does not know this grant type."),
     UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
-    AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
+    AccessDenied: () => row(400, "access_denied", "The person did not allow it."),
+    AuthorizationPending: () => row(400, "authorization_pending", "The person has not answered yet."),
+    SlowDown: () => row(400, "slow_down", "The device asks too often: it has to wait five seconds longer each time."),
+    ExpiredToken: () => row(400, "expired_token", "The device_code has expired: the device has to begin anew."),
+    InvalidUserCode: () => row(400, "invalid_request", "No device waits with this code."),
     LoginRequired: () => row(400, "login_required", "The person has to sign in."),
     UnmetAuthentication: () =>
       row(400, "unmet_authentication_requirements", "Nobody signs in here as strongly as the request needs."),

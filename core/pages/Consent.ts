@@ -14,6 +14,9 @@ export type ReturnAddress =
   | { readonly kind: "app"; readonly scheme: string; readonly opens: string }
   | { readonly kind: "unknown" }
 
+/** Where the answer goes, in the same terms: also to a device that waits, and shows this code. */
+export type AnswerAddress = ReturnAddress | { readonly kind: "device"; readonly userCode: string }
+
 const longest = 120
 
 /** A scheme with a dot belongs to one application; one without to an editor, whose extension is the host. */
@@ -34,6 +37,9 @@ export const returnAddress = (redirectUri: string): ReturnAddress => {
   if (!web) return appAddress(url)
   return { kind: isLoopbackHost(url.hostname) ? "thisDevice" : "site", host: url.host }
 }
+
+export const addressIn = ({ redirectUri = "", userCode }: ConsentPage["client"]): AnswerAddress =>
+  userCode === undefined ? returnAddress(redirectUri) : { kind: "device", userCode }
 
 /** A scope as a person reads it. */
 export interface ScopeInWords {
@@ -76,8 +82,10 @@ export interface ConsentPage {
     readonly id: string
     /** As registered: the client chose it, so it proves nothing. */
     readonly name: string | undefined
-    /** The one that this request named. */
-    readonly redirectUri: string
+    /** The one that this request named. Not there where a device waits for the answer. */
+    readonly redirectUri?: string
+    /** RFC 8628: the code that the device shows, in two groups; the person has to find it there. */
+    readonly userCode?: string
     /** False if an owner of the workspace registered it. */
     readonly registeredItself: boolean
     readonly registeredAt?: Instant
@@ -123,7 +131,7 @@ const named = (name: string | undefined, otherwise: string): string => sanitizeN
 export const clientName = (name: string | undefined): string => named(name, "an unnamed application")
 export const clientTitle = (name: string | undefined): string => named(name, "An unnamed application")
 
-const destination = (address: ReturnAddress): Html => {
+const destination = (address: AnswerAddress): Html => {
   switch (address.kind) {
     case "site":
       return html`<strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
@@ -131,6 +139,8 @@ const destination = (address: ReturnAddress): Html => {
       return html`an application on this computer, at <strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
     case "app":
       return html`the application on this device that opens <strong class="host"><bdi>${breakable(address.opens)}</bdi></strong> links`
+    case "device":
+      return html`a device that shows <strong class="host user-code">${address.userCode}</strong>`
     case "unknown":
       return html`the application`
   }
@@ -141,16 +151,18 @@ const ofDocument = (place: Place, host: string, { client }: ConsentPage): Html =
     client.staysOnComputer === true && " Any program on this computer can ask in its name, and would get the answer."
   } Approve only if you started this yourself and know that address.</p></div>`
 
+/** RFC 8628 §5.4. */
+const ofDevice = html`<div class="notice notice-caution"><p>Whoever has the device gets into your account. If somebody sent you this code, or a link to this page, deny.</p></div>`
+
 const origin = (place: Place, model: ConsentPage): Html =>
   model.client.host !== undefined
     ? ofDocument(place, model.client.host, model)
     : model.client.registeredItself
       ? html`<div class="notice notice-caution"><p>This application registered itself${
           model.client.registeredAt !== undefined && html` ${ago(model.client.registeredAt, model.now)}`
-        }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself and know the address that it returns you to.</p></div>`
+        }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself${model.client.userCode === undefined && " and know the address that it returns you to"}.</p></div>`
       : html``
 
-/** A second thing to do, elsewhere on the page: two clicks that a person was lured into give nothing away. */
 /** Each with its host: who registered the address may want it to look like a page of somebody else's. */
 const ownPages = ({ client: { policyUri, tosUri } }: ConsentPage): Html | false => {
   const links = [
@@ -166,13 +178,18 @@ const ownPages = ({ client: { policyUri, tosUri } }: ConsentPage): Html | false 
   return links.length > 0 && html`<div><dt>Its own pages</dt>${links}</div>`
 }
 
-const acknowledgement = ({ problem }: ConsentPage): Html => html`<div class="check">
+/** A second thing to do, elsewhere on the page: two clicks that a person was lured into give nothing away. */
+const acknowledgement = ({ client, problem }: ConsentPage): Html => html`<div class="check">
 <input id="acknowledged" name="acknowledged" type="checkbox" value="yes" required${attributes({
   autofocus: problem !== undefined,
   "aria-invalid": problem === undefined ? undefined : "true",
   "aria-describedby": problem === undefined ? undefined : "acknowledged-problem"
 })}>
-<label for="acknowledged">I started this myself, and I know the address above.</label>
+<label for="acknowledged">${
+  client.userCode === undefined
+    ? "I started this myself, and I know the address above."
+    : html`I started this myself, and I see <strong class="user-code">${client.userCode}</strong> on my device.`
+}</label>
 ${problem !== undefined && html`<p class="field-problem" id="acknowledged-problem">${problem}</p>`}
 </div>`
 
@@ -262,10 +279,11 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
       html`${heading(model)}
 <dl class="terms">
 <div><dt>Your account</dt><dd><bdi>${breakable(model.account)}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
-<div><dt>Returns you to</dt><dd>${destination(returnAddress(model.client.redirectUri))}</dd></div>
+<div><dt>${model.client.userCode === undefined ? "Returns you to" : "Connects"}</dt><dd>${destination(addressIn(model.client))}</dd></div>
 ${model.resources.length > 0 && html`<div><dt>Only for</dt>${model.resources.map(only)}</div>`}
 ${ownPages(model)}
 </dl>
+${model.client.userCode !== undefined && ofDevice}
 ${origin(place, model)}
 ${permissions(model)}
 <form method="post" action="${place.base}/consent" class="decide">

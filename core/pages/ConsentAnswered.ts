@@ -6,6 +6,8 @@ import { card, type Document, type Place } from "./Layout.ts"
 export type ConsentState =
   /** Approved, and the code has not been exchanged: the redirect still works. */
   | { readonly state: "waiting"; readonly continueTo: string }
+  /** Approved for a device, which learns of it by itself. */
+  | { readonly state: "approved" }
   /** Approved, and the application has exchanged the code. */
   | { readonly state: "used" }
   /** Denied, possibly after it was approved. */
@@ -32,6 +34,11 @@ const words = (name: Html, answer: ConsentState): Words => {
         title: "You already approved this",
         text: html`<p>${name} has your permission. If it did not open, continue here.</p>`,
         continueTo: answer.continueTo
+      }
+    case "approved":
+      return {
+        title: "Your device is connected",
+        text: html`<p>${name} has your permission. Go back to your device: it goes on by itself in a few seconds. You can close this page.</p>`
       }
     case "used":
       return {

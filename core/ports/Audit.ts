@@ -54,6 +54,8 @@ export type AuditEvent =
       readonly grant: string
       /** Where, where the person has places. */
       readonly place?: string
+      /** For a device, whose code the person entered (RFC 8628). */
+      readonly device?: true
       /** By what the person said to an earlier page: nobody was asked this time. */
       readonly remembered?: true
     }

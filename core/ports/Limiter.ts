@@ -79,6 +79,14 @@ export const allowances = {
   authorize: { name: "authorize", burst: 3000, refill: perMinute(3000) },
   /** Requests that one client pushes; of clients that nobody let in yet, that come from one address. */
   push: { name: "push", burst: 300, refill: perMinute(300) },
+  /** RFC 8628 §3.5: polls of one device, which is told to wait a second longer than this. */
+  devicePoll: { name: "device_poll", burst: 1, refill: 4 * second },
+  /** Codes of devices that one account enters … */
+  userCode: { name: "user_code", burst: 20, refill: perHour(60) },
+  /** … that come from one address … */
+  userCodeFrom: { name: "user_code_from", burst: 100, refill: perHour(300) },
+  /** … and in all. RFC 8628 §5.1: a day of guesses finds one of 100 codes that wait in one of a thousand cases. */
+  userCodeInAll: { name: "user_code_in_all", burst: 1000, refill: perMinute(120) },
   /** Sign-ins from one address, the right ones too. What slows down guessing is `people/SignInThrottle.ts`. */
   signIn: { name: "sign_in", burst: 600, refill: perMinute(600) },
   /** Registrations from one address. */

@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import { Brought } from "../client/Brought.ts"
 import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { ClientIdentifier } from "../client/ClientIdentifier.ts"
-import { needsChallenge, needsPush, type Profile } from "../client/Profile.ts"
+import { needsChallenge, needsPush, type Profile, profileOf } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import { type Authentication, AuthenticationAsked } from "../grant/Authentication.ts"
 import { Binding } from "../grant/Binding.ts"
@@ -10,16 +10,28 @@ import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Consent, margin, placeOf } from "../grant/Grant.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
+import { deviceCode } from "../oauth/grants/deviceCode.ts"
 import { AuthorizationRequestId, ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Prompts } from "../rules/Prompt.ts"
 import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
-import { ForgedForm, InvalidRequest, InvalidScope, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
+import {
+  AccessDenied,
+  AuthorizationPending,
+  ExpiredToken,
+  ForgedForm,
+  InvalidGrant,
+  InvalidRequest,
+  InvalidScope,
+  UnauthorizedClient,
+  UntrustedRequest
+} from "../rules/Refusal.ts"
 import { Resources } from "../rules/Resource.ts"
 import { allScopes, isWithin, reaches, Scopes } from "../rules/Scope.ts"
 import { Digest, sameDigest } from "../rules/Secret.ts"
+import { UserCode } from "../rules/UserCode.ts"
 
 // Approving writes the request first: a crash before its grant leaves the name of a grant that is not there, which the
 // next click on Approve makes. Denying after that ends the grant first, and marks the request then: a crash between
@@ -32,7 +44,13 @@ const born = {
   expiresAt: Instant
 }
 
-const answered = { ...born, user: UserId, answeredAt: Instant }
+const answered = {
+  ...born,
+  user: UserId,
+  answeredAt: Instant,
+  /** Of the device that may fetch the answer, where it goes to one. */
+  secret: Schema.optionalKey(Digest)
+}
 
 /** Where the answer goes. */
 const AnswerPlace = Schema.TaggedUnion({
@@ -41,12 +59,25 @@ const AnswerPlace = Schema.TaggedUnion({
     target: RedirectTarget,
     /** As it came, still encoded. */
     state: Schema.NullOr(Schema.String)
+  },
+  /** RFC 8628: to the device that asks for it, by this secret. */
+  Device: {
+    secret: Digest,
+    /** As the person entered it. Never in the record, whose id is all that is kept of it. */
+    code: Schema.optionalKey(UserCode)
   }
 })
+export type AnswerPlace = typeof AnswerPlace.Type
+export type RedirectPlace = Extract<AnswerPlace, { readonly _tag: "Redirect" }>
+
+/** By which grant type its client gets what a person allows. */
+const grantTypeOf = ({ _tag }: Pick<AnswerPlace, "_tag">): string =>
+  _tag === "Device" ? deviceCode.name : authorizationCode.name
 
 /**
  * RFC 6749 §4.1.1: what a client asks a person for. A request that a browser brought waits in the ticket of its consent
- * page, and is a record from its answer on; one that its client pushed is a record from then on (RFC 9126).
+ * page, and is a record from its answer on; one that its client pushed, or that a device waits for, is one from its
+ * beginning (RFC 9126, RFC 8628).
  */
 export const AuthorizationRequest = Schema.TaggedUnion({
   Waiting: {
@@ -140,7 +171,7 @@ export type Outcome =
   | { readonly _tag: "Denied"; readonly client: Client; readonly anew: boolean }
   | { readonly _tag: "Expired"; readonly client: Client }
   /** RFC 6749 §4.1.2.1: the client may not have it any more, and is told so. */
-  | { readonly _tag: "Returned"; readonly refusal: InvalidRequest | UnauthorizedClient }
+  | { readonly _tag: "Returned"; readonly client: Client; readonly refusal: InvalidRequest | UnauthorizedClient }
 
 type Decided = Decision<Outcome, UntrustedRequest | ForgedForm, AuthorizationRequest>
 
@@ -154,29 +185,38 @@ export const pushRequired = new InvalidRequest({
   message: "The client has to push its requests first (RFC 9126)."
 })
 
+/** Whether a client may ask a person so, by its registration and its profile. */
+export const mayAsk = (client: Client, to: Pick<AnswerPlace, "_tag">, policy: Policy): boolean =>
+  mayUse(client, grantTypeOf(to)) && !profileOf(client, policy).refuses.includes(grantTypeOf(to))
+
 /** Why a client may not have by now what it asked for, whatever it was when it asked. */
 export const termsFault = (
   client: Client,
-  { challenge, pushed, scope }: Pick<Waiting, "challenge" | "pushed" | "scope">,
+  { challenge, pushed, scope, to }: Pick<Waiting, "challenge" | "pushed" | "scope" | "to">,
   policy: Policy
 ): InvalidRequest | UnauthorizedClient | InvalidScope | undefined => {
-  if (!mayUse(client, authorizationCode.name)) return new UnauthorizedClient({ reason: "grant_type_not_registered" })
-  if (pushed === undefined && needsPush(client, policy)) return pushRequired
-  if (challenge === null && needsChallenge(client, policy)) return challengeRequired
+  if (!mayAsk(client, to, policy)) return new UnauthorizedClient({ reason: "grant_type_not_registered" })
+  if (to._tag === "Redirect") {
+    if (pushed === undefined && needsPush(client, policy)) return pushRequired
+    if (challenge === null && needsChallenge(client, policy)) return challengeRequired
+  }
   const all = allScopes(policy.scopes)
   return reaches(policy.scopes, scopesToAsk(client, policy.scopes), scope) && isWithin(scope, all)
     ? undefined
     : new InvalidScope({ reason: "none_to_be_had" })
 }
 
+export const redirectUriOf = (to: AnswerPlace): { readonly redirectUri?: RedirectTarget } =>
+  to._tag === "Redirect" ? { redirectUri: to.target } : {}
+
 /** RFC 9700 §4.11.2: without a client that has this redirect URI now, no browser is sent anywhere. */
 const reachable = ({ client, now, waiting }: Answering): Result.Result<Client, UntrustedRequest> => {
-  const { target } = waiting.to
+  const { to } = waiting
   const refused = (reason: UntrustedRequest["reason"]) =>
-    Result.fail(new UntrustedRequest({ reason, clientId: waiting.client, redirectUri: target }))
+    Result.fail(new UntrustedRequest({ reason, clientId: waiting.client, ...redirectUriOf(to) }))
   if (client === undefined || !isKnown(client, now)) return refused("client_unknown")
   if (client.disabled) return refused("client_disabled")
-  return matchRedirectUri(client.redirectUris, target) === undefined
+  return to._tag === "Redirect" && matchRedirectUri(client.redirectUris, to.target) === undefined
     ? refused("redirect_uri_not_registered")
     : Result.succeed(client)
 }
@@ -191,19 +231,21 @@ const answering = (
   if (Result.isFailure(client)) return refuse(client.failure)
   const stranger = found !== undefined && found._tag !== "Waiting" && found.user !== step.person
   if (stranger) return refuse(new ForgedForm({ reason: "ticket" }))
-  const { expiresAt, pushed } = step.waiting
-  // The record of a pushed request is what is used up: without it, nothing tells whether it was.
-  return hasPassed(expiresAt, step.now) || (pushed !== undefined && found === undefined)
+  const { expiresAt, pushed, to } = step.waiting
+  // The record that a request began with is what is used up: without it, nothing tells whether it was.
+  const isRecord = pushed !== undefined || to._tag === "Device"
+  return hasPassed(expiresAt, step.now) || (isRecord && found === undefined)
     ? answer({ _tag: "Expired", client: client.success })
     : decide(client.success)
 }
 
-const answeredBy = ({ now, person, waiting: { client, expiresAt, id } }: Answering) => ({
+const answeredBy = ({ now, person, waiting: { client, expiresAt, id, to } }: Answering) => ({
   id,
   client,
   expiresAt,
   user: person,
-  answeredAt: now
+  answeredAt: now,
+  ...(to._tag === "Device" ? { secret: to.secret } : {})
 })
 
 /** RFC 6749 §4.1.2. A request that was denied stays denied, and one that was approved keeps its grant. */
@@ -213,7 +255,7 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     if (found?._tag === "Denied") return answer({ _tag: "Denied", client, anew: false })
     const { policy, shown, waiting } = step
     const refusal = termsFault(client, waiting, policy)
-    if (refusal !== undefined && refusal._tag !== "InvalidScope") return answer({ _tag: "Returned", refusal })
+    if (refusal !== undefined && refusal._tag !== "InvalidScope") return answer({ _tag: "Returned", client, refusal })
     // RFC 7592: the client, or its document, may have changed while its page was read.
     const now = shownOf(client)
     const isAsShown =
@@ -234,6 +276,20 @@ export const deny = (found: AuthorizationRequest | undefined, step: Answering, e
       : answerAndKeep({ _tag: "Denied", ...answeredBy(step) }, { _tag: "Denied", client, anew: true })
   })
 
+/** RFC 8628 §3.5: the answer to a device's request, for who shows its secret. */
+export const polled = (
+  found: AuthorizationRequest | undefined,
+  { client, now, secret }: { readonly client: ClientId; readonly now: Instant; readonly secret: Digest }
+): Result.Result<GrantId, AccessDenied | AuthorizationPending | ExpiredToken | InvalidGrant> => {
+  const kept = found?._tag === "Waiting" ? (found.to._tag === "Device" ? found.to.secret : undefined) : found?.secret
+  // Another device may have the same code later.
+  if (found === undefined || !sameDigest(kept ?? "", secret)) return Result.fail(new ExpiredToken())
+  if (found.client !== client) return Result.fail(new InvalidGrant({ reason: "other_client" }))
+  if (found._tag === "Denied") return Result.fail(new AccessDenied())
+  if (hasPassed(found.expiresAt, now)) return Result.fail(new ExpiredToken())
+  return found._tag === "Approved" ? Result.succeed(found.grant) : Result.fail(new AuthorizationPending())
+}
+
 /** The terms on which the grant of an approval begins. */
 export const termsOf = (
   waiting: Waiting,
@@ -243,7 +299,8 @@ export const termsOf = (
 ): ApprovedTerms => ({
   client: waiting.client,
   user,
-  redirectUri: waiting.to.target,
+  ...redirectUriOf(waiting.to),
+  ...(waiting.to._tag === "Device" ? { fetchedBy: waiting.expiresAt } : {}),
   challenge: waiting.challenge,
   ...(waiting.binding === undefined ? {} : { binding: waiting.binding }),
   scope: waiting.scope,
@@ -281,8 +338,8 @@ export const identifierIn = ({ client, identifier }: Pick<Waiting, "client" | "i
   identifier ?? client
 
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
-export const queryOf = (waiting: Waiting): string => {
-  const { binding, challenge, placeHint, prompt = [], resources, scope, scopeByDefault, signIn = {}, to } = waiting
+export const queryOf = (waiting: Waiting, to: RedirectPlace): string => {
+  const { binding, challenge, placeHint, prompt = [], resources, scope, scopeByDefault, signIn = {} } = waiting
   return [
     "response_type=code",
     `client_id=${encodeURIComponent(identifierIn(waiting))}`,

@@ -17,9 +17,11 @@ import {
   type PortUnavailable,
   UntrustedRequest
 } from "../rules/Refusal.ts"
+import { groupedCode, readUserCode } from "../rules/UserCode.ts"
+import { isOfUserCode, userCodeParameter } from "../token/DeviceCode.ts"
 import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
 import { policyAt } from "../workspace/Workspace.ts"
-import { identifierIn, queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
+import { type AnswerPlace, identifierIn, queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
 import {
   type CheckedRequest,
   type Returned,
@@ -76,17 +78,22 @@ export const openRequestUri = (
   return Result.succeed({ id, visit: bytes[at.visit] === visits.begins ? "begins" : "continues" })
 }
 
-/** The request of a browser that goes on with it, after sign-in or as somebody else. */
+/** The request of a browser that goes on with it, after sign-in or as somebody else; of a device, with its code. */
 export const queryOfVisit = (
   sealer: Sealer,
   place: Place,
-  { id, ...of }: Pick<Waiting, "client" | "identifier" | "id">
-): string =>
-  `client_id=${encodeURIComponent(identifierIn(of))}&request_uri=${encodeURIComponent(sealRequestUri(sealer, place, { id, visit: "continues" }))}`
+  { id, to, ...of }: Pick<Waiting, "client" | "identifier" | "id" | "to">
+): string => {
+  const uri = sealRequestUri(sealer, place, { id, visit: "continues" })
+  const query = `client_id=${encodeURIComponent(identifierIn(of))}&request_uri=${encodeURIComponent(uri)}`
+  return to._tag === "Device" && to.code !== undefined ? `${query}&${userCodeParameter}=${groupedCode(to.code)}` : query
+}
 
 /** The query by which a browser comes back to a request that its consent page holds. */
 export const queryAgain = (sealer: Sealer, place: Place, waiting: Waiting): string =>
-  waiting.pushed === undefined ? queryOf(waiting) : queryOfVisit(sealer, place, waiting)
+  waiting.pushed === undefined && waiting.to._tag === "Redirect"
+    ? queryOf(waiting, waiting.to)
+    : queryOfVisit(sealer, place, waiting)
 
 const nested = new InvalidRequest({
   reason: "request_uri_pushed",
@@ -182,6 +189,17 @@ const readUri = (services: Services, { request, workspace }: Call): Result.Resul
   )
 }
 
+/** RFC 8628 §5.4: the page shows the code that was entered, and is drawn for nobody who does not have it. */
+const enteredAt = (
+  { keys }: Services,
+  { request, workspace }: Call,
+  id: AuthorizationRequestId,
+  to: Extract<AnswerPlace, { readonly _tag: "Device" }>
+): AnswerPlace | undefined => {
+  const code = readUserCode(asItCame(sentQuery(request.query).sent, userCodeParameter) ?? "")
+  return code !== undefined && isOfUserCode(keys.current(), workspace, code, id) ? { ...to, code } : undefined
+}
+
 /** The request that a `request_uri` stands for, where this client pushed it and nobody has answered it. */
 const keptRequest = Effect.fnUntraced(function* (
   services: Services,
@@ -193,9 +211,11 @@ const keptRequest = Effect.fnUntraced(function* (
   if (kept === undefined) return yield* new InvalidRequestUri({ reason: "unknown" })
   if (kept.client !== client) return yield* new InvalidRequestUri({ reason: "other_client" })
   if (kept._tag !== "Waiting") return yield* new InvalidRequestUri({ reason: "used" })
-  if (kept.pushed === undefined) return yield* new InvalidRequestUri({ reason: "unknown" })
-  const end = visit === "begins" ? kept.pushed.until : kept.expiresAt
-  return hasPassed(end, call.now) ? yield* new InvalidRequestUri({ reason: "expired" }) : kept
+  const to = kept.to._tag === "Device" ? enteredAt(services, call, id, kept.to) : kept.to
+  if (to === undefined || (kept.pushed === undefined && to._tag === "Redirect"))
+    return yield* new InvalidRequestUri({ reason: "unknown" })
+  const end = visit === "begins" && kept.pushed !== undefined ? kept.pushed.until : kept.expiresAt
+  return hasPassed(end, call.now) ? yield* new InvalidRequestUri({ reason: "expired" }) : { ...kept, to }
 })
 
 /** RFC 9126 §4: a browser comes with a pushed request. Looking uses nothing up, so that a reload finds it again. */
@@ -207,12 +227,13 @@ export const visitPushed = Effect.fnUntraced(function* (
   const { refuse: _, ...met } = yield* readNamedClient(services, call, sentQuery(call.request.query))
   const { client } = met
   const waiting = yield* keptRequest(services, call, uri, client.id)
-  const { _tag, id, client: of, expiresAt, pushed, to, ...asked } = waiting
-  if (matchRedirectUri(client.redirectUris, to.target) === undefined) {
+  const { _tag, id, client: of, expiresAt, pushed, ...asked } = waiting
+  const { to } = waiting
+  if (to._tag === "Redirect" && matchRedirectUri(client.redirectUris, to.target) === undefined) {
     const refused = { clientId: identifierOf(client), redirectUri: to.target } as const
     return yield* new UntrustedRequest({ reason: "redirect_uri_not_registered", ...refused })
   }
-  const path = { ...met, target: to.target, state: to.state }
+  const path = { ...met, to }
   // The client, or what the server asks of it, may have changed since.
   const fault = termsFault(client, waiting, policyAt(services.policy, call.workspace))
   return {

@@ -1,6 +1,6 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import type { Brought } from "../client/Brought.ts"
-import { type Client, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
+import { type Client, isKnown, scopesToAsk } from "../client/Client.ts"
 import { ClientIdentifier, isBrought } from "../client/ClientIdentifier.ts"
 import { needsChallenge, needsPush } from "../client/Profile.ts"
 import { type Met, NoSuchClient } from "../engine/BroughtClients.ts"
@@ -10,14 +10,13 @@ import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery, severalOf } from "../http/form.ts"
 import type { Call, Contract, Sample, Services } from "../http/Route.ts"
-import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { authorizationRequestIdOf, idLength, PlaceId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Prompts, readPrompts } from "../rules/Prompt.ts"
-import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
+import { matchRedirectUri, withQuery } from "../rules/RedirectUri.ts"
 import {
   Contended,
   InvalidRequest,
@@ -35,7 +34,14 @@ import {
 import { type Resources, readResources, scopesTaken } from "../rules/Resource.ts"
 import { asksNoScope, commonScopes, grantScopes, type Scopes, signsIn } from "../rules/Scope.ts"
 import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
-import { challengeRequired, pushRequired, type Waiting } from "./AuthorizationRequest.ts"
+import {
+  type AnswerPlace,
+  challengeRequired,
+  mayAsk,
+  pushRequired,
+  type RedirectPlace,
+  type Waiting
+} from "./AuthorizationRequest.ts"
 import { readAuthentication, readHint } from "./readAuthentication.ts"
 
 const challengeMalformed = new InvalidRequest({
@@ -191,14 +197,12 @@ const readRest = readerOf(
   ])
 )
 
-/** A client at one of its own redirect URIs: from here on errors may be sent to it. */
+/** A client, and where its answer goes, one of its own redirect URIs: from here on errors may be sent to it. */
 interface ReturnPath {
   readonly client: Client
   /** What was read of it for this request, and stands in no record yet. */
   readonly brought?: Brought
-  readonly target: RedirectTarget
-  /** As it came, still encoded. */
-  readonly state: string | null
+  readonly to: AnswerPlace
 }
 
 /** RFC 6749 §4.1.1: an authorization request, checked, with its client as it is now. */
@@ -221,7 +225,7 @@ export interface CheckedRequest extends ReturnPath {
 /** The request with an id of its own, for which a person has until `expiresAt`. */
 export const waitingOf = (
   { entropy }: Pick<Services, "entropy">,
-  { client, state, target, ...asked }: CheckedRequest,
+  { client, ...asked }: CheckedRequest,
   expiresAt: Instant
 ): Waiting => ({
   _tag: "Waiting",
@@ -229,7 +233,6 @@ export const waitingOf = (
   client: client.id,
   ...(client.origin && { identifier: client.origin.identifier }),
   expiresAt,
-  to: { _tag: "Redirect", target, state },
   ...asked
 })
 
@@ -256,7 +259,7 @@ const rawState = (query: string, sent: Sent): string | null => {
 
 /** RFC 6749 §4.1.2 and RFC 9207 §2: what goes back to a client. */
 export const returnTo = (
-  path: Pick<ReturnPath, "target" | "state">,
+  path: Pick<RedirectPlace, "target" | "state">,
   issuer: string,
   parameters: ReadonlyArray<readonly [name: string, value: string]>
 ): string =>
@@ -270,7 +273,8 @@ export const returnTo = (
   )
 
 export const returnRefusal = (
-  { path, refusal }: { readonly path: Pick<ReturnPath, "target" | "state">; readonly refusal: Refusal },
+  path: Pick<RedirectPlace, "target" | "state">,
+  refusal: Refusal,
   issuer: string
 ): string => {
   const wire = toWire(refusal)
@@ -340,7 +344,7 @@ const readReturnPath = Effect.fnUntraced(function* (
     return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
   const target = matchRedirectUri(client.redirectUris, place.success.redirect_uri)
   if (target === undefined) return yield* refuse("redirect_uri_not_registered")
-  return { ...met, target, state: repeated.has("state") ? null : rawState(query, sent) }
+  return { ...met, to: { _tag: "Redirect", target, state: repeated.has("state") ? null : rawState(query, sent) } }
 })
 
 const challengeMissing = new InvalidRequest({
@@ -349,17 +353,13 @@ const challengeMissing = new InvalidRequest({
 })
 
 /** RFC 7636 §4.3, S256 only; required where the client cannot prove itself otherwise (RFC 9700 §2.1.1). */
-const challengeOf = (
-  client: Client,
-  sent: Sent,
-  policy: Policy
-): Result.Result<CodeChallenge | null, InvalidRequest> => {
+const challengeOf = (sent: Sent, isNeeded: boolean): Result.Result<CodeChallenge | null, InvalidRequest> => {
   const challenge = readChallenge(sent)
   const method = readMethod(sent)
   const noMethod = Result.isSuccess(method) && method.success.code_challenge_method === undefined
   if (Result.isSuccess(challenge) && challenge.success.code_challenge === undefined) {
     if (!noMethod) return Result.fail(challengeMissing)
-    return needsChallenge(client, policy) ? Result.fail(challengeRequired) : Result.succeed(null)
+    return isNeeded ? Result.fail(challengeRequired) : Result.succeed(null)
   }
   if (noMethod) return Result.fail(challengeMethod)
   return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
@@ -389,20 +389,32 @@ const checkedTerms = (
     // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
     yield* Result.mapError(readType(sent), (fault) => (isMissing(fault) ? fault : new UnsupportedResponseType()))
     yield* readMode(sent)
-    if (!mayUse(path.client, authorizationCode.name)) {
+    return yield* termsAsked(services, workspace, path, sent, readRest, needsChallenge(path.client, services.policy))
+  })
+
+const termsAsked = (
+  services: Services,
+  workspace: Workspace,
+  { client, to }: Pick<ReturnPath, "client"> & { readonly to: Pick<AnswerPlace, "_tag"> },
+  sent: Sent,
+  read: typeof readRest,
+  needsChallenge: boolean
+): Result.Result<Omit<CheckedRequest, keyof ReturnPath>, Exclude<TermsFault, UnsupportedResponseType>> =>
+  Result.gen(function* () {
+    if (!mayAsk(client, to, services.policy)) {
       return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
     }
-    const challenge = yield* challengeOf(path.client, sent, services.policy)
-    const asked = yield* readRest(sent)
+    const challenge = yield* challengeOf(sent, needsChallenge)
+    const asked = yield* read(sent)
     const registry = scopesOf(services.policy, workspace)
     const resources = asked.resource === undefined ? null : yield* readResources(workspace, asked.resource)
     const taken = resources === null ? null : scopesTaken(workspace, resources)
-    const own = asksNoScope(asked.scope) ? path.client.scope : scopesToAsk(path.client, registry)
+    const own = asksNoScope(asked.scope) ? client.scope : scopesToAsk(client, registry)
     const available = taken === null ? own : commonScopes(registry, own, taken)
     const named = yield* grantScopes(registry, available, asked.scope)
     const widened = (names: ReadonlyArray<string>) =>
       Result.getOrElse(grantScopes(registry, available, [...named, ...names].join(" ")), () => named)
-    const { scope, signIn } = yield* readAuthentication(services.claimScopes, path.client, asked, named, widened)
+    const { scope, signIn } = yield* readAuthentication(services.claimScopes, client, asked, named, widened)
     const prompt = yield* readPrompts(asked.prompt ?? "")
     return {
       scope,
@@ -458,3 +470,32 @@ export const readAuthorizationRequest = (
 /** RFC 9126 §2.1: as its client pushes it, read by the same contract. */
 export const readPushedRequest = (services: Services, call: Call, parameters: string): Reading<TermsFault> =>
   readAs<never>(services, call, parameters, () => undefined)
+
+/** What of an authorization request a device asks by, too (RFC 8628 §3.1); PKCE where the client likes. */
+export const deviceFields = Struct.pick(fields, [
+  "scope",
+  "resource",
+  "code_challenge",
+  "code_challenge_method",
+  "dpop_jkt",
+  "place_hint"
+])
+
+const readDeviceRest = readerOf(Struct.omit(deviceFields, ["code_challenge", "code_challenge_method"]))
+
+/** RFC 8628 §3.1: what a device asks for, read as at the authorization endpoint. */
+export const readDeviceRequest = (
+  services: Services,
+  workspace: Workspace,
+  client: Client,
+  sent: Sent
+): Result.Result<Omit<CheckedRequest, "to">, Exclude<TermsFault, UnsupportedResponseType>> =>
+  Result.map(
+    termsAsked(services, workspace, { client, to: { _tag: "Device" } }, sent, readDeviceRest, false),
+    // A device goes on when the session ends in which its code was entered: that is another device's.
+    ({ signIn, ...terms }) => ({
+      client,
+      ...terms,
+      ...(signsIn(terms.scope) ? { signIn: { ...signIn, offline: true as const } } : {})
+    })
+  )

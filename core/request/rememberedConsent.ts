@@ -9,6 +9,7 @@ import { withinResources } from "../rules/Resource.ts"
 import { reaches, type ScopeRegistry } from "../rules/Scope.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { isLoopbackHost } from "../workspace/Workspace.ts"
+import type { AnswerPlace } from "./AuthorizationRequest.ts"
 import type { CheckedRequest } from "./readRequest.ts"
 
 /** RFC 8252 §8.6: any program of a device may wait at a loopback port or a scheme of its own, so there a person decides. */
@@ -32,10 +33,12 @@ const shownOf = ({ about, madeBy, origin }: Client, target: RedirectTarget) =>
 export const consentGiven = (
   { consent }: Policy,
   client: Client,
-  target: RedirectTarget,
+  to: AnswerPlace,
   now: Instant
 ): Consent | undefined =>
-  consent === "remember" && isClaimed(target) ? { at: now, shown: shownOf(client, target) } : undefined
+  consent === "remember" && to._tag === "Redirect" && isClaimed(to.target)
+    ? { at: now, shown: shownOf(client, to.target) }
+    : undefined
 
 /** An owner made it, or let it act for the workspace. */
 const isVouchedFor = ({ madeBy, workspaceAccess }: Client): boolean =>
@@ -57,13 +60,13 @@ const asksAnyway = (prompt: Prompts): boolean => prompt.includes("consent") || p
  */
 export const rememberedConsent = (
   grants: ReadonlyArray<Connected>,
-  { client, prompt = [], resources, scope, target }: CheckedRequest,
+  { client, prompt = [], resources, scope, to }: CheckedRequest,
   { consent: rule }: Policy,
   registry: ScopeRegistry,
   now: Instant
 ): Consent | undefined => {
-  if (rule !== "remember" || asksAnyway(prompt) || !isClaimed(target)) return undefined
-  const shown = shownOf(client, target)
+  if (rule !== "remember" || asksAnyway(prompt) || to._tag !== "Redirect" || !isClaimed(to.target)) return undefined
+  const shown = shownOf(client, to.target)
   let latest: Consent | undefined
   for (const grant of grants) {
     if (grant._tag !== "Active" || grant.consent?.shown !== shown || !hasGrant(client, grant)) continue

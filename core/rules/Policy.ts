@@ -20,6 +20,9 @@ export const Policy = Schema.Struct({
   refreshGrace: Millis,
   /** RFC 9126 §2.2: how long a browser may take to come with a request that was pushed. */
   pushedTtl: Millis,
+  /** RFC 8628: whether programs without a browser may ask; and how long their codes count. */
+  devices: Schema.Boolean,
+  deviceTtl: Millis,
   /** How long a person may take over the consent page. */
   consentTtl: Millis,
   /** After this long a client that no person ever let in is forgotten, if it is not used. */
@@ -69,6 +72,8 @@ export const standardPolicy: Policy = {
   refreshMaxTtl: 180 * day,
   refreshGrace: 60 * second,
   pushedTtl: 60 * second,
+  devices: true,
+  deviceTtl: 10 * 60 * second,
   consentTtl: 15 * 60 * second,
   unusedClientTtl: 30 * day,
   maxUnprovenClients: 100_000,

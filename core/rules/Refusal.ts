@@ -131,6 +131,20 @@ export class UnsupportedResponseType extends Schema.TaggedError<UnsupportedRespo
 /** RFC 6749 §4.1.2.1: the person said no. */
 export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDenied", {}) {}
 
+/** RFC 8628 §3.5: nobody has answered yet. */
+export class AuthorizationPending extends Schema.TaggedError<AuthorizationPending>()("AuthorizationPending", {}) {}
+
+/** RFC 8628 §3.5: the device asks more often than it was told to. */
+export class SlowDown extends Schema.TaggedError<SlowDown>()("SlowDown", {}) {}
+
+/** RFC 8628 §3.5: nobody answered in time, and the device has to begin anew. */
+export class ExpiredToken extends Schema.TaggedError<ExpiredToken>()("ExpiredToken", {}) {}
+
+/** RFC 8628 §3.3: the code that a person entered is of no device that waits. */
+export class InvalidUserCode extends Schema.TaggedError<InvalidUserCode>()("InvalidUserCode", {
+  reason: Schema.Literals(["malformed", "unknown", "expired", "answered"])
+}) {}
+
 /** OpenID Connect Core §3.1.2.6: nobody signed in, or not so as the request asks. */
 export class LoginRequired extends Schema.TaggedError<LoginRequired>()("LoginRequired", {}) {}
 
@@ -331,6 +345,10 @@ export type Refusal =
   | UnsupportedGrantType
   | UnsupportedResponseType
   | AccessDenied
+  | AuthorizationPending
+  | SlowDown
+  | ExpiredToken
+  | InvalidUserCode
   | LoginRequired
   | UnmetAuthentication
   | ConsentRequired

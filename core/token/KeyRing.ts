@@ -62,6 +62,8 @@ export type SealPurpose =
   | "token"
   | "ticket"
   | "request"
+  | "device"
+  | "user_code"
   | "form"
   | "session"
   | "sender"
@@ -81,6 +83,7 @@ export const holdsAt = (sealer: Sealer, key: SealKey, place: Place, purpose: Sea
 /** The ring at work: MACs under keys derived for one purpose in one place, kept ready for the next request. */
 export interface Sealer {
   readonly first: SealKey
+  readonly keys: KeyRing
   readonly find: (keyId: string) => SealKey | undefined
   /** By its id read as a number, as it stands in a token. */
   readonly findByNumber: (keyId: number) => SealKey | undefined
@@ -124,6 +127,8 @@ const purposesOf = (key: SealKey): Purposes => ({
   token: forPurpose(key, "token"),
   ticket: forPurpose(key, "ticket"),
   request: forPurpose(key, "request"),
+  device: forPurpose(key, "device"),
+  user_code: forPurpose(key, "user_code"),
   form: forPurpose(key, "form"),
   session: forPurpose(key, "session"),
   sender: forPurpose(key, "sender"),
@@ -149,6 +154,7 @@ export const makeSealer = (ring: KeyRing): Sealer => {
   const under: Sealer["under"] = (key, place, purpose) => purposesFor(key)[purpose].now(place)
   return {
     first: ring[0],
+    keys: ring,
     find: (keyId) => byId.get(keyId),
     findByNumber: (keyId) => byNumber.get(keyId),
     under,

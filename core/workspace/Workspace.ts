@@ -162,6 +162,9 @@ export const pathBelow = (workspace: Workspace, path: string): string | undefine
 export const consentPath = "/consent"
 export const authorizePath = "/oauth/authorize"
 export const parPath = "/oauth/par"
+export const deviceAuthorizationPath = "/oauth/device_authorization"
+/** Where people enter the code that a device shows. */
+export const devicePath = "/device"
 export const tokenPath = "/oauth/token"
 
 /** Where browsers ask for this workspace's authorization. */

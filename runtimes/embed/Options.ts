@@ -68,6 +68,8 @@ export interface LifetimeOptions {
   readonly refreshGrace?: Duration.Input
   /** How long a person may take over the consent page. Default: `"15 minutes"`. */
   readonly consent?: Duration.Input
+  /** The code that a program without a browser shows; a minute at least. Default: `"10 minutes"`. */
+  readonly device?: Duration.Input
 }
 
 /** What the server fetches by itself: metadata documents of applications, and keys of those that sign (`jwks_uri`). */
@@ -207,6 +209,12 @@ export interface CreateOptions {
    * for 30 days where it registered itself and nobody approved it. Default: `"ask"`.
    */
   readonly consent?: "ask" | "remember"
+
+  /**
+   * Whether programs without a browser get in (RFC 8628): they show a code, which people enter at `/device`. Never where
+   * `profile` is `"fapi2"`. Default: `true`.
+   */
+  readonly devices?: boolean
 
   /**
    * How many applications that registered themselves, and that no person has let in, are kept; beyond it those that were

@@ -98,6 +98,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   jwtAlgorithm: true,
   workspaceAccess: true,
   consent: true,
+  devices: true,
   maxUnprovenClients: true,
   rateLimits: true,
   fetch: true,
@@ -119,7 +120,8 @@ const lifetimeNames: NamesOf<LifetimeOptions> = {
   refreshIdle: true,
   refreshMax: true,
   refreshGrace: true,
-  consent: true
+  consent: true,
+  device: true
 }
 
 const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true, implies: true }
@@ -404,7 +406,8 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       lifetimes = {},
       par = "optional",
       profile = standardPolicy.profile,
-      requirePkce = standardPolicy.requirePkce
+      requirePkce = standardPolicy.requirePkce,
+      devices = standardPolicy.devices
     } = options
     if (par !== "optional" && par !== "required") return yield* bad("par", 'has to be "optional" or "required"')
     if (!Schema.is(ProfileName)(profile))
@@ -420,7 +423,9 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       refreshMaxTtl: yield* millisOf("refreshMax", lifetimes.refreshMax, standardPolicy.refreshMaxTtl),
       refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace, 0),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
+      deviceTtl: yield* millisOf("device", lifetimes.device, standardPolicy.deviceTtl, 60_000),
       requirePkce,
+      devices,
       ...(yield* dpopOf(options.dpop)),
       requirePush: par === "required",
       profile,
@@ -520,7 +525,7 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
     : Result.succeed(undefined)
 }
 
-const switches = ["requirePkce", "housekeeping"] as const
+const switches = ["requirePkce", "devices", "housekeeping"] as const
 
 const restOf = (options: SharedOptions): Checked<void> => {
   const { audit, clock, extras: wanted = [], endpoints, log = "problems", rateLimits } = options

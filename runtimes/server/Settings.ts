@@ -177,6 +177,8 @@ const variables = {
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
   par: oneOf("PAR", ["optional", "required"], "optional"),
   fapi2: oneOf("FAPI2", ["optional", "required"], "optional"),
+  devices: switchOf("DEVICES", "on", "off", standardPolicy.devices),
+  deviceTtl: durationOf("DEVICE_CODE_TTL", 60_000, standardPolicy.deviceTtl),
   consent: oneOf("CONSENT", Policy.fields.consent.literals, standardPolicy.consent),
   workspaceAccess: optional<Policy["workspaceAccess"]>({
     name: "WORKSPACE_ACCESS",
@@ -309,6 +311,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       profile: given.fapi2 === "required" ? "fapi2" : standardPolicy.profile,
       jwtAlgorithm: given.jwtAlgorithm,
       workspaceAccess: access.is,
+      devices: given.devices,
+      deviceTtl: given.deviceTtl,
       consent: given.consent
     },
     workspaceAccessBecause: access.because,

@@ -41,6 +41,7 @@ export class Hosted extends Context.Service<
 export const ownSegments: ReadonlySet<string> = new Set([
   ".well-known",
   "consent",
+  "device",
   "healthz",
   "invite",
   "login",

@@ -174,6 +174,20 @@ describe("made in one call", () => {
       const metadata = await (await auth.handle(at("/.well-known/oauth-authorization-server"))).json()
       expect(metadata).toMatchObject({ require_pushed_authorization_requests: true })
     })
+    await withHost({ devices: false }, async (auth) => {
+      const metadata = await (await auth.handle(at("/.well-known/oauth-authorization-server"))).json()
+      expect(metadata).not.toHaveProperty("device_authorization_endpoint")
+    })
+    await withHost({ lifetimes: { device: "5 minutes" } }, async (auth) => {
+      const { client } = await auth.clients.register({
+        client_name: "Television",
+        token_endpoint_auth_method: "none",
+        grant_types: ["urn:ietf:params:oauth:grant-type:device_code"]
+      })
+      const body = new URLSearchParams({ client_id: client.id })
+      const told = await auth.handle(at("/oauth/device_authorization", { method: "POST", body }))
+      expect(await told.json()).toMatchObject({ expires_in: 300 })
+    })
     await withHost({ profile: "fapi2" }, async (auth) => {
       const secretive = auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
       expect(await secretive.then(String, String)).toContain("private_key_jwt")

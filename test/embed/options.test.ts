@@ -140,7 +140,7 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["par", { par: true }],
   ["profile", { profile: "fapi" }],
   ["profile", { profile: null }],
-  ...["requirePkce", "rateLimits", "housekeeping"].flatMap((name) =>
+  ...["requirePkce", "devices", "rateLimits", "housekeeping"].flatMap((name) =>
     ["no", "false", "true", 0, 1, null].map((given): readonly [string, object] => [name, { [name]: given }])
   )
 ]

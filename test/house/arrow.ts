@@ -116,7 +116,11 @@ const ambient = [
 const platformRandomness = "core/ports/Entropy.ts"
 
 /** An endpoint that answers a form of ours has no contract; the others read their parameters by one. */
-const withoutContract = ["core/oauth/endpoints/consent.ts", "core/oauth/endpoints/consentElsewhere.ts"]
+const withoutContract = [
+  "core/oauth/endpoints/consent.ts",
+  "core/oauth/endpoints/consentElsewhere.ts",
+  "core/oauth/endpoints/device.ts"
+]
 
 type Rules = Readonly<Record<string, unknown>>
 

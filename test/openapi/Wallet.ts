@@ -1,7 +1,10 @@
 import { Effect } from "effect"
+import { deviceGrant } from "../../core/client/Profile.ts"
 import { setServedResource } from "../../core/engine/administration.ts"
-import { ClientId } from "../../core/rules/Id.ts"
+import { authorizationRequestIdOf, ClientId } from "../../core/rules/Id.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
+import { sealDeviceCode } from "../../core/token/DeviceCode.ts"
+import { answerAs, waitingDevice } from "../given/devices.ts"
 import {
   challenge,
   codeFor,
@@ -28,8 +31,8 @@ export interface Wallet {
 }
 
 const kinds = {
-  confidential: { grant_types: ["authorization_code", "client_credentials"] },
-  public: { token_endpoint_auth_method: "none" },
+  confidential: { grant_types: ["authorization_code", "client_credentials", deviceGrant] },
+  public: { token_endpoint_auth_method: "none", grant_types: ["authorization_code", deviceGrant] },
   codeOnly: {},
   machine: { grant_types: ["client_credentials"] }
 } as const
@@ -61,6 +64,21 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
       ? own()
       : Effect.map(signIn(scopes.join(" ")), ({ access }) => access)
 
+  /** Of a device that waits, or whose person has answered, or that is none any more. */
+  const deviceCode = Effect.fnUntraced(function* () {
+    const asked = { code_challenge: challenge, code_challenge_method: "S256" }
+    const nobodys = sealDeviceCode(
+      world.services.keys.current(),
+      world.workspace,
+      authorizationRequestIdOf(new Uint8Array(16)),
+      new Uint8Array(32)
+    )
+    const told = yield* waitingDevice(world, client, asked)
+    const answer = dice.pick(["approve", "approve", "deny", "deny", "none", "nobody's", "nobody's"] as const)
+    if (answer === "approve" || answer === "deny") yield* answerAs(world, told.userCode, answer)
+    return answer === "nobody's" ? nobodys.text : told.deviceCode
+  })
+
   const some = (value: string): Effect.Effect<string | undefined> => Effect.succeed(value)
   const known = (name: string): Effect.Effect<string | undefined> => {
     switch (name) {
@@ -72,6 +90,8 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
         return some(byCode.redirectUri)
       case "code":
         return dice.chance(15) ? some("tsr_ac_nonsense") : codeFor(world, byCode)
+      case "device_code":
+        return dice.chance(5) ? some("tsr_dc_nonsense") : deviceCode()
       case "refresh_token":
         return Effect.map(signIn(dice.pick(["api", "api profile"])), ({ refresh }) => refresh)
       case "token":

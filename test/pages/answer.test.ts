@@ -62,10 +62,14 @@ describe("the policy", () => {
       "consent-loopback",
       "consent-app",
       "consent-document",
+      "consent-device",
       "consent-unacknowledged",
       "consent-places",
       "consent-places-many",
-      "consent-hostile"
+      "consent-hostile",
+      "device",
+      "device-linked",
+      "device-wrong"
     ])
   })
 })

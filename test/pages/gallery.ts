@@ -1,6 +1,7 @@
 import * as Errors from "../../core/pages/CommonErrors.ts"
 import { type ConsentPage, consentPage } from "../../core/pages/Consent.ts"
 import { consentAnsweredPage } from "../../core/pages/ConsentAnswered.ts"
+import { deviceCodePage, devicePage } from "../../core/pages/Device.ts"
 import { errorPage, rateLimitedPage } from "../../core/pages/ErrorPage.ts"
 import type { Document, Place, Visitor } from "../../core/pages/Layout.ts"
 import { loginPage } from "../../core/people/login.ts"
@@ -41,11 +42,17 @@ const scopes = (say: Say) => [
   { scope: say("profile"), words: say("See your name and your email address") }
 ]
 
-const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): ConsentPage => ({
+const consent = (
+  say: Say,
+  client: Partial<ConsentPage["client"]> = {},
+  to: Pick<ConsentPage["client"], "redirectUri" | "userCode"> = {
+    redirectUri: say("https://assistant.example/oauth/callback")
+  }
+): ConsentPage => ({
   client: {
     id: say("x7Kq"),
     name: say("Acme Assistant"),
-    redirectUri: say("https://assistant.example/oauth/callback"),
+    ...to,
     registeredItself: true,
     registeredAt: before(2 * 60_000),
     policyUri: say("https://assistant.example/privacy"),
@@ -60,6 +67,12 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
   csrf: say("csrf-value"),
   ticket: say("ticket-value"),
   now
+})
+
+const device = (say: Say) => ({
+  account: say("ada@northwind.example"),
+  switchAccount: say("/t/northwind/login?return_to=%2Fdevice"),
+  csrf: say("csrf-value")
 })
 
 const places = (say: Say, count: number): ConsentPage["places"] & object => ({
@@ -242,6 +255,13 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         })
       })
     ],
+    [
+      "consent-device",
+      consentPage(place, {
+        ...consent(say, { name: say("Television"), registeredItself: false }, { userCode: say("WDJB-MJHT") }),
+        acknowledge: true
+      })
+    ],
     ["consent-unacknowledged", consentPage(place, { ...consent(say), problem: say("Tick this box if it is true.") })],
     ["consent-places", consentPage(place, { ...consent(say), places: places(say, 3) })],
     [
@@ -270,9 +290,27 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         answer: { state: "waiting", continueTo: say("https://claude.ai/cb?code=1&state=2") }
       })
     ],
+    ["consent-answered-approved", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "approved" } })],
     ["consent-answered-used", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "used" } })],
     ["consent-answered-denied", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "denied" } })],
     ["consent-answered-expired", consentAnsweredPage(place, { client: undefined, answer: { state: "expired" } })],
+    ["device", devicePage(place, { ...device(say), entered: undefined })],
+    [
+      "device-linked",
+      devicePage(place, { ...device(say), entered: say("WDJB-MJHT"), shownAt: say("/t/northwind/device/code") })
+    ],
+    [
+      "device-wrong",
+      devicePage(place, { ...device(say), entered: say("WDJB-MJHX"), problem: say("No device waits with this code.") })
+    ],
+    [
+      "device-code",
+      deviceCodePage(place, {
+        userCode: say("WDJB-MJHT"),
+        verificationUri: say("https://auth.northwind.example/t/northwind/device"),
+        verificationUriComplete: say("https://auth.northwind.example/t/northwind/device?user_code=WDJB-MJHT")
+      })
+    ],
     ["error-unknown-client", error(Errors.unknownClient(say("x7Kq")))],
     ["error-redirect-uri", error(Errors.redirectUriMismatch(say("x7Kq"), say("https://evil.example/cb\u202e")))],
     ["error-bad-request", error(Errors.badRequest(say("client_id came twice."), [[say("client_id"), say("a, b")]]))],

@@ -19,12 +19,14 @@ const grant = GrantId.make("g".repeat(22))
 const another = GrantId.make("h".repeat(22))
 const alice = UserId.make("alice")
 
+const place = { _tag: "Redirect", target: RedirectTarget.make("https://app.example.org/cb"), state: "a%20b" } as const
+
 const waiting: Waiting = {
   _tag: "Waiting",
   id: AuthorizationRequestId.make("r".repeat(22)),
   client: client().id,
   expiresAt: after(1000),
-  to: { _tag: "Redirect", target: RedirectTarget.make("https://app.example.org/cb"), state: "a%20b" },
+  to: place,
   scope: scopes("api"),
   scopeByDefault: false,
   resources: null,
@@ -181,17 +183,21 @@ describe("an authorization request", () => {
       scope: scopes("api", "profile"),
       resources: [Resource.make("https://auth.example/rest")] as const
     }
-    expect([...new URLSearchParams(queryOf(asked))]).toEqual([
+    expect([...new URLSearchParams(queryOf(asked, place))]).toEqual([
       ["response_type", "code"],
       ["client_id", waiting.client],
-      ["redirect_uri", waiting.to.target],
+      ["redirect_uri", place.target],
       ["scope", "api profile"],
       ["state", "a b"],
       ["code_challenge", String(waiting.challenge)],
       ["code_challenge_method", "S256"],
       ["resource", "https://auth.example/rest"]
     ])
-    const bare = { ...waiting, scopeByDefault: true, to: { ...waiting.to, state: null }, challenge: null }
-    expect([...new URLSearchParams(queryOf(bare)).keys()]).toEqual(["response_type", "client_id", "redirect_uri"])
+    const bare = { ...waiting, scopeByDefault: true, challenge: null }
+    expect([...new URLSearchParams(queryOf(bare, { ...place, state: null })).keys()]).toEqual([
+      "response_type",
+      "client_id",
+      "redirect_uri"
+    ])
   })
 })

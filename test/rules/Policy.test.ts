@@ -14,6 +14,8 @@ describe("the standard policy", () => {
       refreshMaxTtl: 180 * day,
       refreshGrace: 60 * second,
       pushedTtl: minute,
+      devices: true,
+      deviceTtl: 10 * minute,
       consentTtl: 15 * minute,
       unusedClientTtl: 30 * day,
       maxUnprovenClients: 100_000,

@@ -79,6 +79,8 @@ describe("settings", () => {
       DPOP: "required",
       DPOP_NONCE: "all",
       PAR: "required",
+      DEVICES: "off",
+      DEVICE_CODE_TTL: "5 minutes",
       FAPI2: "required",
       JWT_ALGORITHM: "RS256",
       WORKSPACE_ACCESS: "owner",
@@ -103,6 +105,8 @@ describe("settings", () => {
       dpop: "required",
       dpopNonce: "all",
       requirePush: true,
+      devices: false,
+      deviceTtl: 300_000,
       profile: "fapi2",
       jwtAlgorithm: "RS256",
       workspaceAccess: "owner"

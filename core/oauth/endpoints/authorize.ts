@@ -29,12 +29,13 @@ import { comeBackTo, consentModel } from "./consentModel.ts"
 const consentPageFor = (page: string, query: string): string =>
   `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(wellFormed(query))}`
 
-/** Back to the client at once, but for one that could have registered for nothing else: then the person decides. */
+/** Back to the client at once, where there is a way; but for one that could have registered for nothing else: then the person decides. */
 const refusedTo = (services: Services, call: Call, returned: Returned): HttpResponse => {
-  const to = returnRefusal(returned, call.workspace.issuer)
-  const { client, target } = returned.path
-  if (!isStranger(client)) return seeOther(to)
-  return commonErrorPage(services.pages, call, strangersError(toWire(returned.refusal).description, target, to))
+  const { path, refusal } = returned
+  if (path.to._tag === "Device") return faultPage(services.pages, call, refusal)
+  const to = returnRefusal(path.to, refusal, call.workspace.issuer)
+  if (!isStranger(path.client)) return seeOther(to)
+  return commonErrorPage(services.pages, call, strangersError(toWire(refusal).description, path.to.target, to))
 }
 
 const draw = (services: Services, call: Call, next: Exclude<Interaction, { _tag: "Remembered" }>): HttpResponse => {

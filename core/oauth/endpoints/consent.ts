@@ -1,5 +1,5 @@
 import { Effect, Option, Result } from "effect"
-import { type Client, isStranger } from "../../client/Client.ts"
+import type { Client } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
 import type { Met, NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Approval } from "../../engine/Grants.ts"
@@ -27,6 +27,7 @@ import {
   approve,
   deny,
   type Outcome,
+  redirectUriOf,
   shownOf,
   termsOf,
   type Waiting
@@ -50,7 +51,7 @@ import { formatScopes } from "../../rules/Scope.ts"
 import { sameDigest } from "../../rules/Secret.ts"
 import { inSession } from "../../workspace/SessionPath.ts"
 import { authorizeAt, consentPath, policyAt } from "../../workspace/Workspace.ts"
-import { consentModel } from "./consentModel.ts"
+import { asksTick, consentModel } from "./consentModel.ts"
 
 /** What the answer to a consent page came to: data, for the endpoint that tells the person. */
 export type ConsentDecision =
@@ -78,7 +79,7 @@ const answered = (client: Client, answer: ConsentAnsweredPage["answer"]): Consen
 const again = (step: Answering, client: Client, to: Approval, issuer: string) => {
   switch (to._tag) {
     case "Waiting":
-      return answered(client, { state: "waiting", continueTo: withCode(step, to.code, issuer) })
+      return withCode(step, client, to.code, issuer, (continueTo) => answered(client, { state: "waiting", continueTo }))
     case "Used":
       return answered(client, { state: "used" })
     case "Denied":
@@ -89,11 +90,25 @@ const again = (step: Answering, client: Client, to: Approval, issuer: string) =>
   }
 }
 
-const withCode = ({ waiting }: Answering, code: string, issuer: string): string =>
-  returnTo(waiting.to, issuer, [["code", code]])
+/** The way on with a code. A device has none to go, and fetches what was approved by itself. */
+const withCode = (
+  { waiting: { to } }: Answering,
+  client: Client,
+  code: string,
+  issuer: string,
+  goOn: (to: string) => ConsentDecision
+): ConsentDecision =>
+  to._tag === "Redirect" ? goOn(returnTo(to, issuer, [["code", code]])) : answered(client, { state: "approved" })
 
-const refusedTo = ({ waiting }: Answering, refusal: Refusal, issuer: string): ConsentDecision =>
-  back(returnRefusal({ path: waiting.to, refusal }, issuer))
+const refusedTo = (
+  { waiting: { to } }: Answering,
+  client: Client,
+  refusal: Refusal,
+  issuer: string
+): ConsentDecision =>
+  to._tag === "Redirect"
+    ? back(returnRefusal(to, refusal, issuer))
+    : answered(client, { state: refusal._tag === "AccessDenied" ? "denied" : "expired" })
 
 /** What comes of an answer that changes nothing, and what the operator may know of it. */
 const unchanged = Effect.fnUntraced(function* (
@@ -111,7 +126,7 @@ const unchanged = Effect.fnUntraced(function* (
       return again(step, outcome.client, outcome, issuer)
     case "Returned":
       yield* refused(services.audit, call, outcome.refusal)
-      return refusedTo(step, outcome.refusal, issuer)
+      return refusedTo(step, outcome.client, outcome.refusal, issuer)
   }
 })
 
@@ -157,9 +172,10 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
       scope: formatScopes(step.waiting.scope),
       grant: grantMark(outcome.grant),
       ...placeOf(step.waiting),
+      ...(step.waiting.to._tag === "Device" ? { device: true as const } : {}),
       ...(step.remembered === undefined ? {} : { remembered: true as const })
     })
-    return back(withCode(step, begun.success, issuer))
+    return withCode(step, outcome.client, begun.success, issuer, back)
   }
   if (begun.failure._tag !== "Conflict") return yield* begun.failure
   return again(step, outcome.client, yield* services.grants.approvalOf(call.workspace, outcome.grant), issuer)
@@ -171,7 +187,7 @@ const consentIn = (
   { client }: Extract<Outcome, { readonly _tag: "Approved" }>
 ): { readonly consent?: Consent } => {
   const { to } = waiting
-  const consent = remembered ?? consentGiven(policy, client, to.target, now)
+  const consent = remembered ?? consentGiven(policy, client, to, now)
   return consent === undefined ? {} : { consent }
 }
 
@@ -226,7 +242,7 @@ const denied = Effect.fnUntraced(function* (services: Services, call: Call, step
   if (outcome.anew) {
     yield* noteOf(services, call, { _tag: "ConsentDenied", client: outcome.client.id, user: step.person })
   }
-  return refusedTo(step, new AccessDenied(), call.workspace.issuer)
+  return refusedTo(step, outcome.client, new AccessDenied(), call.workspace.issuer)
 })
 
 interface Asking {
@@ -266,9 +282,11 @@ const isDecision = (text: string | undefined): text is "approve" | "deny" | "sea
 
 /** A document of which no client comes by now. */
 const untrusted =
-  ({ to: { target: redirectUri } }: Waiting) =>
+  ({ to }: Waiting) =>
   ({ reason }: NoSuchClient) =>
-    Effect.fail(new UntrustedRequest({ reason: reason === "unknown" ? "client_unknown" : reason, redirectUri }))
+    Effect.fail(
+      new UntrustedRequest({ reason: reason === "unknown" ? "client_unknown" : reason, ...redirectUriOf(to) })
+    )
 
 /** The client as it is at the answer. A yes is given to a document that is fresh; for a no, nobody is asked anything. */
 const meetAgain = Effect.fnUntraced(function* (
@@ -333,14 +351,14 @@ export const consentDecision = Effect.fnUntraced(function* (
     Effect.catchTag(by(services, call, step, here), "ForgedForm", ({ reason }) => forged(reason))
   if (decision === "deny" || client === undefined) return yield* decided(stepFor(waiting), denied)
   const offer = yield* offerTo(services, workspace, person, waiting.scope)
-  const asking = { signedIn: here, request: { ...waiting, ...waiting.to, client }, offer, form, query }
+  const asking = { signedIn: here, request: { ...waiting, client }, offer, form, query }
   if (decision === "search") return yield* pageAgain(services, call, asking, undefined)
   const chosen = chosenIn(offer, { place: waiting.place, chooses }, form.get("place"))
   if (chosen._tag === "Outdated") return { _tag: "Outdated", startAgainAt: addressOf(authorizeAt(workspace), query) }
   if (chosen._tag === "Choose") return yield* pageAgain(services, call, asking, "place")
   // A client that became its own while the page was read is refused below, whatever was ticked.
-  const needsTick = shown.madeBy === "itself" && form.get("acknowledged") !== "yes"
-  if (needsTick && isStranger(client)) {
+  const wasAsked = shown.madeBy === "itself" || waiting.to._tag === "Device"
+  if (wasAsked && form.get("acknowledged") !== "yes" && asksTick(asking.request)) {
     yield* refused(services.audit, call, forged("field_missing"))
     return yield* pageAgain(services, call, asking, "tick")
   }

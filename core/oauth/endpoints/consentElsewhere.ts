@@ -7,12 +7,12 @@ import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import {
+  type AnswerAddress,
+  addressIn,
   type ConsentPage,
   type ConsentPlace,
   type ConsentResource,
-  clientName,
-  type ReturnAddress,
-  returnAddress
+  clientName
 } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
@@ -29,7 +29,7 @@ export type ConsentAsked =
         readonly id: string
         /** Chosen by who registered it, so it proves nothing; without what could trick a reader. */
         readonly name: string
-        readonly returnsTo: ReturnAddress
+        readonly returnsTo: AnswerAddress
         /** False where an owner of the workspace made it. */
         readonly registeredItself: boolean
         /** In milliseconds since 1970. */
@@ -62,16 +62,27 @@ export type ConsentAsked =
 export type ConsentTold =
   | { readonly state: "sign_in" | "done" | "waiting"; readonly continueTo: string }
   /**
-   * `unacknowledged`: the box was not ticked, and the page still stands. `place`: none was chosen that the person has, so
+   * `approved`: for a device, which learns of it by itself. `unacknowledged`: the box was not ticked, and the page still stands. `place`: none was chosen that the person has, so
    * the page has to be asked for and drawn again.
    */
-  | { readonly state: "used" | "denied" | "expired" | "unacknowledged" | "place"; readonly continueTo?: never }
+  | {
+      readonly state: "approved" | "used" | "denied" | "expired" | "unacknowledged" | "place"
+      readonly continueTo?: never
+    }
 
 /** The authorization request as the browser would make it, by itself. */
 const authorizing = (call: Call, query: string): Call => {
   const { headers, peer } = call.request
   const path = authorizeAt(call.workspace)
   return { ...call, path: authorizePath, request: { method: "GET", path, query, headers, body: "", peer } }
+}
+
+/** Of a stranger our own page tells, so that the person decides about the way to it; of a device there is no way. */
+const refusedAt = (call: Call, next: Extract<Interaction, { readonly _tag: "Redirect" }>): string => {
+  const { path, refusal } = next.returned
+  return path.to._tag === "Device" || isStranger(path.client)
+    ? comeBackTo(call, next)
+    : returnRefusal(path.to, refusal, call.workspace.issuer)
 }
 
 const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
@@ -83,17 +94,14 @@ const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { 
     case "Redirect":
       return {
         state: "refused",
-        // Of a stranger our own page tells, so that the person decides about the way to it.
-        continueTo: isStranger(next.returned.path.client)
-          ? comeBackTo(call, next)
-          : returnRefusal(next.returned, call.workspace.issuer)
+        continueTo: refusedAt(call, next)
       }
     case "NeedsConsent": {
       const { client, csrf, now: _, places, ticket, ...page } = consentModel(services, call, next)
-      const { name, redirectUri, ...known } = client
+      const { name, redirectUri: _uri, userCode: _code, ...known } = client
       return {
         state: "consent",
-        client: { ...known, name: clientName(name), returnsTo: returnAddress(redirectUri) },
+        client: { ...known, name: clientName(name), returnsTo: addressIn(client) },
         ...page,
         ...(places === undefined ? {} : { places: places.shown }),
         form: { csrf, ticket }

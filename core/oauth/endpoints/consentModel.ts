@@ -2,11 +2,13 @@ import { type Client, isStranger, shownIdentifier } from "../../client/Client.ts
 import type { Call, Services } from "../../http/Route.ts"
 import { addressOf } from "../../http/returnUrl.ts"
 import { type ConsentPage, type ConsentResource, returnAddress } from "../../pages/Consent.ts"
+import type { AnswerPlace } from "../../request/AuthorizationRequest.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { type Choosing, choiceOf, type Offer } from "../../request/places.ts"
 import type { CheckedRequest } from "../../request/readRequest.ts"
 import { consentGiven } from "../../request/rememberedConsent.ts"
 import { definitionAt } from "../../rules/Resource.ts"
+import { groupedCode } from "../../rules/UserCode.ts"
 import { authorizeAt, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 
 /** What the grant is to be for, as people know it, where that is less than the whole workspace. */
@@ -47,6 +49,13 @@ const pagesOf = ({ policy_uri, tos_uri }: Client["about"]) => ({
   ...(tos_uri === undefined ? {} : { tosUri: tos_uri })
 })
 
+const whereTo = (to: AnswerPlace): Pick<ConsentPage["client"], "redirectUri" | "userCode"> =>
+  to._tag === "Redirect" ? { redirectUri: to.target } : to.code === undefined ? {} : { userCode: groupedCode(to.code) }
+
+/** RFC 8628 §5.4: what a link may have led to is approved by who says that the code is on a device of theirs. */
+export const asksTick = ({ client, to }: Pick<CheckedRequest, "client" | "to">): boolean =>
+  to._tag === "Device" || isStranger(client)
+
 /** All that a person has to know to say yes or no. */
 export const consentModel = (
   services: Services,
@@ -58,7 +67,7 @@ export const consentModel = (
   client: {
     id: shownIdentifier(request.client),
     name: request.client.about.client_name,
-    redirectUri: request.target,
+    ...whereTo(request.to),
     registeredItself: request.client.madeBy === "itself",
     registeredAt: request.client.createdAt,
     ...pagesOf(request.client.about),
@@ -74,8 +83,8 @@ export const consentModel = (
     })),
   resources: placesOf(request.resources, call.workspace),
   account: signedIn.label,
-  acknowledge: isStranger(request.client),
-  ...(consentGiven(services.policy, request.client, request.target, call.now) === undefined ? {} : { remembers: true }),
+  acknowledge: asksTick(request),
+  ...(consentGiven(services.policy, request.client, request.to, call.now) === undefined ? {} : { remembers: true }),
   switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, comeBackTo(call, { query })),
   ...form,
   now: call.now

@@ -91,7 +91,7 @@ const several = severalOf(parContract.form.fields)
  * Each push is a write. Of a client that nobody let in yet it is taken from its network, which may register many; of a
  * public one too, whose name is no secret; of any other from its own share.
  */
-const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by: AuthenticatedClient) {
+export const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by: AuthenticatedClient) {
   const { client } = by
   yield* takeUnproven(services, call, by)
   if (isStranger(client)) return yield* takeOfAddress(services.limiter, call, allowances.push)
@@ -99,7 +99,7 @@ const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by
   yield* services.limiter.take({ allowance: allowances.push, workspace: call.workspace.id, of: client.id })
 })
 
-const otherKey = new InvalidDpopProof({ reason: "proof_jkt" })
+export const otherKey = new InvalidDpopProof({ reason: "proof_jkt" })
 
 /**
  * RFC 9449 §10.1: a proof beside a pushed request names the key of its code, as `dpop_jkt` does. The request is kept at

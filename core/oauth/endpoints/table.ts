@@ -3,6 +3,8 @@ import { authorizeEndpoint } from "./authorize.ts"
 import { companiesEndpoint } from "./companies.ts"
 import { consentEndpoint } from "./consent.ts"
 import { consentAnswerEndpoint, consentModelEndpoint } from "./consentElsewhere.ts"
+import { deviceCodeEndpoint, deviceEndpoint } from "./device.ts"
+import { deviceAuthorizationEndpoint } from "./deviceAuthorization.ts"
 import { livenessEndpoint, readinessEndpoint } from "./health.ts"
 import { introspectEndpoint } from "./introspect.ts"
 import { jwksEndpoint } from "./jwks.ts"
@@ -25,6 +27,7 @@ export const endpoints: ReadonlyArray<Endpoint> = [
   registerEndpoint,
   registrationEndpoint,
   parEndpoint,
+  deviceAuthorizationEndpoint,
   authorizeEndpoint,
   tokenEndpoint,
   revokeEndpoint,
@@ -35,6 +38,8 @@ export const endpoints: ReadonlyArray<Endpoint> = [
   consentEndpoint,
   consentModelEndpoint,
   consentAnswerEndpoint,
+  deviceEndpoint,
+  deviceCodeEndpoint,
   livenessEndpoint,
   readinessEndpoint
 ]

@@ -18,7 +18,16 @@ import type { StorageUnavailable } from "../../ports/Storage.ts"
 import type { GrantId, UserId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
-import type { Contended, InvalidGrant, InvalidToken, Overloaded } from "../../rules/Refusal.ts"
+import type {
+  AccessDenied,
+  AuthorizationPending,
+  Contended,
+  ExpiredToken,
+  InvalidGrant,
+  InvalidToken,
+  Overloaded,
+  SlowDown
+} from "../../rules/Refusal.ts"
 import type { AccessToken, Token } from "../../token/Token.ts"
 import type { OpenWorkspace } from "../../workspace/Workspace.ts"
 
@@ -39,10 +48,20 @@ export interface LiveAccess {
   readonly principal: UserPrincipal | WorkspacePrincipal
 }
 
+/** RFC 8628 §3.5: the grant that a person's approval made for the device with this code. */
+export type Approved = (
+  by: AuthenticatedClient,
+  deviceCode: string
+) => Effect.Effect<
+  GrantId,
+  AccessDenied | AuthorizationPending | ExpiredToken | InvalidGrant | SlowDown | StorageUnavailable
+>
+
 /** What a row may find out before its decision, which is a function and asks nobody. */
 export interface Sources {
   /** An access token, sealed or a JWT, as a resource would find it; but whoever bears it proved to hold its key. */
   readonly accessToken: (text: string) => Effect.Effect<LiveAccess, InvalidToken | StorageUnavailable>
+  readonly approved: Approved
   readonly workspace: OpenWorkspace
   /** As it holds in the workspace. */
   readonly policy: Policy
@@ -88,6 +107,10 @@ export interface GrantType<
   readonly answers?: Readonly<Record<string, string>>
   /** It verifies signatures: a server without an adapter for `Signatures` goes without the row. */
   readonly signs?: true
+  /** Whether a server of this policy has it at all; without it, always. */
+  offered?(policy: Policy): boolean
+  /** What `gather` comes to only for who shows a text of ours: it takes nothing of the share of its network. */
+  isKnown?(fault: Fault): boolean
   /** The profiles of it that the metadata names. */
   readonly profiles?: ReadonlyArray<string>
   /** Nobody lets the client in by it: it stays as unknown, or as well known, as it was. */

@@ -15,7 +15,7 @@ import { InvalidGrant, InvalidRequest, InvalidTarget } from "../../rules/Refusal
 import { narrowResources } from "../../rules/Resource.ts"
 import { grantType, resource } from "./GrantType.ts"
 
-const verifierMalformed = new InvalidRequest({
+export const verifierMalformed = new InvalidRequest({
   reason: "verifier_malformed",
   message: "The code_verifier has to be 43 to 128 unreserved characters."
 })
@@ -34,7 +34,7 @@ const form = {
 }
 
 /** RFC 7636 §4.6, and no downgrade in either direction (RFC 9700 §4.8.2). */
-const verifierFault = (
+export const verifierFault = (
   challenge: Pending["challenge"],
   verifier: CodeVerifier | undefined
 ): InvalidGrant | undefined => {
@@ -65,6 +65,7 @@ const redeem = (
     return refuseAndKeep(revoked(grant, "code_replayed", policy, now), refusal)
   }
 
+  if (grant.redirectUri === undefined) return refuse(new InvalidGrant({ reason: "wrong_kind" }))
   if (step.form.redirect_uri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
   // The client may have taken it back since, and what was sent there may be in other hands.
   if (matchRedirectUri(by.client.redirectUris, grant.redirectUri) === undefined) {

@@ -1,5 +1,6 @@
 import { authorizationCode } from "./authorizationCode.ts"
 import { clientCredentials } from "./clientCredentials.ts"
+import { deviceCode } from "./deviceCode.ts"
 import type { GrantType } from "./GrantType.ts"
 import { jwtBearer } from "./jwtBearer.ts"
 import { refreshToken } from "./refreshToken.ts"
@@ -10,6 +11,7 @@ export const grantTypes: ReadonlyArray<GrantType> = [
   authorizationCode,
   refreshToken,
   clientCredentials,
+  deviceCode,
   tokenExchange,
   jwtBearer
 ]

@@ -23,6 +23,7 @@ describe("authorization server metadata (RFC 8414)", () => {
           issuer,
           registration_endpoint: `${issuer}/oauth/register`,
           pushed_authorization_request_endpoint: `${issuer}/oauth/par`,
+          device_authorization_endpoint: `${issuer}/oauth/device_authorization`,
           authorization_endpoint: `${issuer}/oauth/authorize`,
           token_endpoint: `${issuer}/oauth/token`,
           revocation_endpoint: `${issuer}/oauth/revoke`,

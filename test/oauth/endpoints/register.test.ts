@@ -116,7 +116,7 @@ describe("registering (RFC 7591)", () => {
         expect(response.status).toBe(201)
         expect(jsonOf(response)).toMatchObject({
           redirect_uris: ["https://hosted.example/api/mcp/auth_callback", redirectUri],
-          grant_types: ["authorization_code", "refresh_token"],
+          grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
           response_types: ["code"],
           scope: "profile",
           token_endpoint_auth_method: "client_secret_post"
