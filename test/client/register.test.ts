@@ -50,6 +50,8 @@ test.each([
   expect(Result.isSuccess(read)).toBe(taken)
 })
 
+const device = "urn:ietf:params:oauth:grant-type:device_code"
+
 describe("a registration (RFC 7591)", () => {
   test("becomes a client of which only digests are kept", () => {
     const { client: registered, secret, registrationToken } = made({ redirect_uris: [uri], client_name: "An app" })
@@ -93,7 +95,7 @@ describe("a registration (RFC 7591)", () => {
     expect(by("itself", ["client_credentials"])).toEqual(
       Result.fail(
         new InvalidClientMetadata({
-          message: "The grant_types have to name one of these: authorization_code."
+          message: `The grant_types have to name one of these: authorization_code, ${device}.`
         })
       )
     )
@@ -135,7 +137,7 @@ describe("a registration (RFC 7591)", () => {
       expect(types(...none)).toEqual(
         Result.fail(
           new InvalidClientMetadata({
-            message: "The grant_types have to name one of these: authorization_code, client_credentials."
+            message: `The grant_types have to name one of these: authorization_code, client_credentials, ${device}.`
           })
         )
       )

@@ -118,11 +118,11 @@ const table: ReadonlyArray<Row> = [
     )
   ],
   [400, "unsupported_grant_type", new UnsupportedGrantType()],
+  [400, "access_denied", new AccessDenied()],
   [400, "unsupported_response_type", new UnsupportedResponseType()],
   [
     403,
     "access_denied",
-    new AccessDenied(),
     new OwnersOnly(),
     ...(["csrf", "ticket", "expired", "field_missing"] as const).map((reason) => new ForgedForm({ reason })),
     new RegistrationRefused({ reason: "closed" })

@@ -43,6 +43,7 @@ describe("what readers are compiled from", () => {
         expect(taken.map(({ id }) => id).sort()).toEqual([
           "authorize",
           "authorizeByPost",
+          "authorizeDevice",
           "introspect",
           "pushAuthorizationRequest",
           "revoke",
