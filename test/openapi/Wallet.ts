@@ -105,7 +105,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
       case "code_challenge":
         return some(challenge)
       case "scope":
-        return some(dice.pick(["api", "profile", "api profile", "api unheard", "unheard"]))
+        return some(dice.pick(["api", "profile", "api profile", "api unheard", "unheard", "unheard"]))
       case "subject_token":
         return dice.chance(15) ? some("tsr_at_nonsense") : Effect.map(signIn("api profile"), ({ access }) => access)
       case "audience":
