@@ -20,6 +20,7 @@ const endpoints = [
   "registration",
   "authorize",
   "par",
+  "device",
   "token",
   "revoke",
   "introspect",

@@ -161,6 +161,16 @@ export const arrange = Effect.fnUntraced(function* (
         get(authorize({ scope: "openid api", claims: '{"id_token":{"name":null}}', login_hint: person.email }))
       ]
     ],
+    [
+      "device",
+      [
+        post("/oauth/device_authorization", { ...client, scope: "api" }),
+        get(`${at}/device?user_code=WDJB-MJHT`, as),
+        get("/device?user_code=WDJB-MJHT"),
+        post(`${at}/device`, { csrf: `${csrf}x`, user_code: "wdjb mjht" }, as),
+        get("/device/code?user_code=WDJB-MJHT")
+      ]
+    ],
     ["par", [post("/oauth/par", { ...client, ...Object.fromEntries(new URLSearchParams(authorize().split("?")[1])) })]],
     [
       "token",

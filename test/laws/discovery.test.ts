@@ -132,12 +132,7 @@ const tokensFor = Effect.fnUntraced(function* (address: Address, member: Member,
 })
 
 const neverAdvertised = {
-  grants: [
-    "password",
-    "implicit",
-    "urn:ietf:params:oauth:grant-type:device_code",
-    "urn:ietf:params:oauth:grant-type:jwt-bearer"
-  ],
+  grants: ["password", "implicit", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
   methods: ["private_key_jwt", "client_secret_jwt", "tls_client_auth"],
   types: ["token", "id_token", "code token"],
   modes: ["fragment", "form_post"],
@@ -149,6 +144,8 @@ const walked = {
     "authorization_code",
     "client_credentials",
     "refresh_token",
+    // Walked by oauth/endpoints/device.test.ts: it takes a second browser.
+    "urn:ietf:params:oauth:grant-type:device_code",
     "urn:ietf:params:oauth:grant-type:token-exchange"
   ],
   types: ["code"],
@@ -169,6 +166,7 @@ const walked = {
     ...["token", "revocation", "introspection"].map((name) => `${name}_endpoint_auth_methods_supported`),
     "authorization_response_iss_parameter_supported",
     "pushed_authorization_request_endpoint",
+    "device_authorization_endpoint",
     "require_pushed_authorization_requests",
     "request_uri_parameter_supported",
     "protected_resources"

@@ -65,15 +65,15 @@ describe("with the keyboard alone", () => {
     expect(order).toEqual(["email", "password", "Sign in"])
   })
 
-  test("consent offers to change the account, then the box, then Deny, then Approve", async () => {
+  test("consent offers to change the account, then to read, then the box, then Deny, then Approve", async () => {
     await tab.goto(pages.at("consent"))
     const order: Array<unknown> = []
-    for (let step = 0; step < 4; step++) {
+    for (let step = 0; step < 6; step++) {
       await tab.keyboard.press("Tab")
       order.push(await focused())
-      if (step === 1) await tab.keyboard.press("Space")
+      if (step === 3) await tab.keyboard.press("Space")
     }
-    expect(order).toEqual(["Not you?", "acknowledged", "decision", "decision"])
+    expect(order).toEqual(["Not you?", "Privacy policy", "Terms", "acknowledged", "decision", "decision"])
     await tab.keyboard.press("Enter")
     await tab.waitForURL(callback)
   })
