@@ -70,13 +70,16 @@ const environment = Layer.mergeAll(
  */
 const isDashedId = (arg: string): boolean => /^-(?!-[a-z-]+$)[A-Za-z0-9_-]{7}(?:[A-Za-z0-9_-]{14})?$/.test(arg)
 
-/** Ids behind the `--` that ends the flags, so that one which begins with a dash is not taken for one. */
+/** Ids behind the `--` that ends the flags, each with what follows it: one that begins with a dash is no flag. */
 const idsLast = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
   const end = args.indexOf("--")
   const before = end < 0 ? args : args.slice(0, end)
-  const ids = before.filter(isDashedId)
-  if (ids.length === 0) return args
-  return [...before.filter((arg) => !isDashedId(arg)), "--", ...ids, ...(end < 0 ? [] : args.slice(end + 1))]
+  const moves: Array<boolean> = []
+  for (const [at, arg] of before.entries())
+    moves.push(isDashedId(arg) || (moves[at - 1] === true && !arg.startsWith("-")))
+  if (!moves.includes(true)) return args
+  const ids = before.filter((_, at) => moves[at])
+  return [...before.filter((_, at) => !moves[at]), "--", ...ids, ...(end < 0 ? [] : args.slice(end + 1))]
 }
 
 /** As shells have it for what Ctrl-C ends. A server is meant to be ended so. */

@@ -155,6 +155,7 @@ describe("the command line", () => {
           ["client", "show", id],
           ["client", "disable", id, "--json"],
           ["client", "delete", "--json", "--", id],
+          ["client", "exchange", id, "http://127.0.0.1:3000", "--json"],
           ["key", "revoke", keyId],
           ["key", "rotate", keyId]
         ]) {
