@@ -14,11 +14,11 @@ export type UserCode = typeof UserCode.Type
 export const userCodeEntropy = 8
 
 export const userCodeOf = (bytes: Uint8Array): UserCode => {
-  let number = bytes.reduce((whole, byte) => whole * 256n + BigInt(byte), 0n)
+  let left = bytes.reduce((whole, byte) => whole * 256n + BigInt(byte), 0n)
   let text = ""
   for (let i = 0; i < length; i++) {
-    text += letters.charAt(Number(number % 20n))
-    number /= 20n
+    text += letters.charAt(Number(left % 20n))
+    left /= 20n
   }
   // Eight of the letters.
   return text as UserCode
