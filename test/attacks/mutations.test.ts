@@ -9,7 +9,7 @@ import { wholeServer } from "./wholeServer.ts"
 
 /** Both may be set, to look longer or to see a failure again. */
 const seed = process.env.TEST_SEED ?? "mutations"
-const count = Number(process.env.TEST_MUTATIONS ?? 1500)
+const count = Number(process.env.TEST_MUTATIONS ?? 1000)
 
 /** State that requests use up (sessions, codes, invitations) is made anew so often. */
 const round = 400

@@ -9,7 +9,7 @@ import { mutate, type Shot } from "./Mutation.ts"
 /** The same kind of requests through a socket, a parser and a store that is a file, many at once. */
 
 const seed = process.env.TEST_SEED ?? "over http"
-const count = Number(process.env.TEST_HTTP_MUTATIONS ?? 2000)
+const count = Number(process.env.TEST_HTTP_MUTATIONS ?? 1000)
 const atOnce = 16
 
 const server = serverOfFile({ env: { RATE_LIMITS: "off" } })

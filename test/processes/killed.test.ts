@@ -7,7 +7,7 @@ import { startServer } from "../given/server.ts"
 import { companiesStatus, locationOf, postToken, type Registered, register, Visitor } from "../given/serverVisitor.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 
-const kills = Number(process.env.TEST_KILLS ?? 50)
+const kills = Number(process.env.TEST_KILLS ?? 25)
 const seed = process.env.TEST_SEED ?? "killed"
 const workers = 6
 const redirectUri = "https://app.example.org/callback"

@@ -16,16 +16,16 @@ interface Setting {
   readonly codes: number
 }
 
-/** A thousand codes in all, each for 64 clients: the more where the store and the machine are quick about it. */
+/** Five hundred codes in all, each for 64 clients: the more where the store and the machine are quick about it. */
 const settings: ReadonlyArray<Setting> = [
-  { name: "SQLite", open: sqliteStore, processes: 2, grace: "no grace", codes: 100 },
-  { name: "SQLite", open: sqliteStore, processes: 2, grace: "60 seconds", codes: 100 },
-  { name: "PostgreSQL", open: postgresStore, processes: 2, grace: "no grace", codes: 100 },
-  { name: "PostgreSQL", open: postgresStore, processes: 4, grace: "60 seconds", codes: 100 },
-  { name: "Redis", open: redisStore, processes: 2, grace: "no grace", codes: 200 },
-  { name: "Redis", open: redisStore, processes: 4, grace: "60 seconds", codes: 200 },
-  { name: "a Redis Cluster", open: clusterStore, processes: 2, grace: "no grace", codes: 100 },
-  { name: "a Redis Cluster", open: clusterStore, processes: 4, grace: "60 seconds", codes: 100 }
+  { name: "SQLite", open: sqliteStore, processes: 2, grace: "no grace", codes: 50 },
+  { name: "SQLite", open: sqliteStore, processes: 2, grace: "60 seconds", codes: 50 },
+  { name: "PostgreSQL", open: postgresStore, processes: 2, grace: "no grace", codes: 50 },
+  { name: "PostgreSQL", open: postgresStore, processes: 4, grace: "60 seconds", codes: 50 },
+  { name: "Redis", open: redisStore, processes: 2, grace: "no grace", codes: 100 },
+  { name: "Redis", open: redisStore, processes: 4, grace: "60 seconds", codes: 100 },
+  { name: "a Redis Cluster", open: clusterStore, processes: 2, grace: "no grace", codes: 50 },
+  { name: "a Redis Cluster", open: clusterStore, processes: 4, grace: "60 seconds", codes: 50 }
 ]
 const lines = 8
 /** So many codes or lines are fought for at the same time. */
