@@ -101,11 +101,27 @@ interface WireOptions extends Connecting {
 export const openWire = (target: RedisTarget, options: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => connect(target, options)),
-      (client) => Effect.sync(() => client.disconnect())
+      Effect.sync(() => keepConnecting(connect(target, options))),
+      ({ close }) => Effect.sync(close)
     ),
-    (client) => makeWire(client, options)
+    ({ client }) => makeWire(client, options)
   )
+
+/** ioredis ends for good when a sentinel tells of a failover while another is asked for the master. */
+const keepConnecting = (client: Redis | Cluster) => {
+  let again: NodeJS.Timeout | undefined
+  // A failure is an event as well, and ends the client once more.
+  const connectAgain = () => {
+    again = setTimeout(() => client.connect().catch(() => undefined), 25)
+  }
+  client.on("end", connectAgain)
+  const close = () => {
+    clearTimeout(again)
+    client.off("end", connectAgain)
+    client.disconnect()
+  }
+  return { client, close }
+}
 
 class Failure {
   readonly _tag = "Failure"

@@ -5,6 +5,7 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { startRedis } from "../harness/startRedis.ts"
 import { call, keepReplacing, openAdmin, over, recordOf, scoped, untilItAnswers } from "./redisGiven.ts"
+import { slowSentinel } from "./slowSentinel.ts"
 import { startSentinel } from "./startSentinel.ts"
 
 const limit = 60_000
@@ -67,4 +68,26 @@ test(
       })
     ),
   3 * limit
+)
+
+test(
+  "a failover that is told while a sentinel is asked for the master leaves the storage connected",
+  () =>
+    scoped(
+      Effect.gen(function* () {
+        const master = yield* startRedis()
+        const admin = yield* openAdmin(master.url)
+        const sentinel = yield* slowSentinel(master.port)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("before"))
+          yield* sentinel.listened
+          const told = sentinel.tellBeforeNextAnswer()
+          yield* call(admin, "CLIENT", "KILL", "TYPE", "normal")
+          yield* told
+          expect(Option.isSome(yield* untilItAnswers(store.get(recordOf("before"))))).toBe(true)
+        }).pipe(over(`redis+sentinel://127.0.0.1:${sentinel.port}/main`))
+      })
+    ),
+  2 * limit
 )
