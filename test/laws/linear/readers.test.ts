@@ -149,12 +149,12 @@ const least = async (times: number, work: () => Promise<unknown>): Promise<numbe
 /** Below it a growth is the machine's noise; what grows by the square is far beyond it in a text this long. */
 const noise = 10
 
-/** Four times as much text is to take about four times as long, and not sixteen. Asked again before it is believed. */
+/** Four times as much text is to take about four times as long, and not sixteen. A busy machine is asked often. */
 const isSteep = async (send: (text: string) => Promise<unknown>, { head, pump, tail }: Shape): Promise<boolean> => {
   const textOf = (length: number) => head + pump.repeat(length / pump.length) + tail
   const [short, long] = [textOf(small), textOf(large)]
-  for (let time = 0; time < 4; time++) {
-    const cost = await processorMillis(() => send(long))
+  for (let time = 0; time < 12; time++) {
+    const cost = await least(2, () => send(long))
     if (cost < noise || cost < 8 * (await least(2, () => send(short)))) return false
   }
   return true
