@@ -54,7 +54,10 @@ export const slowSentinel = (masterPort: number): Effect.Effect<SlowSentinel, ne
     socket.on("error", () => undefined)
     socket.on("close", () => listeners.delete(socket))
     socket.on("data", (bytes) => {
-      const commands = bytes.toString().toLowerCase().split(/(?=\*\d+\r\n)/)
+      const commands = bytes
+        .toString()
+        .toLowerCase()
+        .split(/(?=\*\d+\r\n)/)
       for (const command of commands) void answer(socket, command)
     })
   })
