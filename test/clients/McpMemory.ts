@@ -17,14 +17,17 @@ export class McpMemory implements OAuthClientProvider {
     redirect_uris: [this.redirectUrl],
     token_endpoint_auth_method: "none"
   }
+  readonly clientMetadataUrl?: string
   readonly asked: Array<URL> = []
   readonly #renews: boolean
   client: OAuthClientInformationMixed | undefined
   held: OAuthTokens | undefined
   verifier = ""
 
-  constructor({ renews = true } = {}) {
+  /** `document`: where it has its metadata, instead of registering. */
+  constructor({ document, renews = true }: { readonly document?: string; readonly renews?: boolean } = {}) {
     this.#renews = renews
+    if (document !== undefined) this.clientMetadataUrl = document
   }
 
   readonly clientInformation = () => this.client

@@ -1,10 +1,16 @@
 import { describe, expect, test } from "bun:test"
+import { join } from "node:path"
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { Effect } from "effect"
 import * as oauth from "oauth4webapi"
 import * as openid from "openid-client"
+import { freePort } from "../harness/freePort.ts"
+import { node24 } from "../harness/given.ts"
+import { startChild } from "../runtimes/given/Child.ts"
 import { adaDecides, type Elsewhere, statusAt, withElsewhere } from "./elsewhere.ts"
+import { httpsHost } from "./httpsHost.ts"
 import { asTransport, McpMemory } from "./McpMemory.ts"
 
 /** APIs on other origins than the issuer, and clients of others that find and call them. */
@@ -69,6 +75,49 @@ describe("the MCP SDK", () => {
       expect([await statusAt(tools, other), await statusAt(orders, other)]).toEqual([401, 200])
     }))
 })
+
+test("the MCP SDK goes by the address of its document, on Bun and on Node, steps up, and renews", () =>
+  Effect.gen(function* () {
+    const documents = yield* httpsHost
+    const document = documents.publish("/mcp/client.json", { redirect_uris: ["http://localhost/callback"] })
+    const nodePort = yield* freePort
+    const started = (told: object) =>
+      startChild(node24(), [join(import.meta.dir, "mcpOnNode.ts"), JSON.stringify(told)])
+    yield* Effect.promise(() =>
+      withElsewhere(
+        ({ issuer, onNode, tools }) =>
+          Effect.gen(function* () {
+            if (onNode === undefined) throw new Error("the issuer knows no API on Node")
+            const child = yield* started(onNode)
+            yield* Effect.promise(() => child.says(/^ready$/m))
+            yield* Effect.promise(async () => {
+              for (const at of [tools, onNode.at]) {
+                const memory = new McpMemory({ document, renews: false })
+                expect(await call(memory, at, "read")).toEqual(said("read for ada"))
+                expect(await call(memory, at, "change")).toEqual(said("change for ada"))
+                expect(memory.client).toEqual({ client_id: document, issuer })
+                expect(askedFor(memory)).toEqual([
+                  [at, "tools:read"],
+                  [at, "tools"]
+                ])
+                expect(memory.asked.map(({ searchParams }) => searchParams.get("client_id"))).toEqual([
+                  document,
+                  document
+                ])
+              }
+              const renewing = new McpMemory({ document })
+              await call(renewing, tools, "read")
+              const first = renewing.held
+              renewing.held = { ...(first ?? { token_type: "Bearer" }), access_token: "gone" }
+              expect(await call(renewing, tools, "read")).toEqual(said("read for ada"))
+              expect([renewing.asked.length, renewing.held.refresh_token === first?.refresh_token]).toEqual([1, false])
+            })
+          }).pipe(Effect.scoped, Effect.runPromise),
+        { fetch: documents.fetch, nodePort }
+      )
+    )
+    expect(documents.asked).toEqual(["/mcp/client.json"])
+  }).pipe(Effect.scoped, Effect.runPromise))
 
 /** What a library does with several resources: asks for both, takes one with the code, the other by a refresh. */
 interface Library {

@@ -1,10 +1,10 @@
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
 import { type Caller, jwtGuard, type Needs, remoteGuard } from "../../runtimes/guard.ts"
-import { createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
+import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { options } from "../embed/host.ts"
 import { Visitor } from "../given/serverVisitor.ts"
 import { asTransport } from "./McpMemory.ts"
+import { type OnNode, type Scopes, toolsFor } from "./mcpOnNode.ts"
 
 /**
  * An issuer, and two MCP servers on origins of their own, which know it only by its address: `tools` asks it about each
@@ -15,12 +15,13 @@ export interface Elsewhere {
   readonly issuer: string
   readonly tools: string
   readonly orders: string
+  /** What a further MCP server, at an address of the test's own, is told to be one of the issuer's APIs. */
+  readonly onNode: OnNode | undefined
 }
 
 /** Each has two tools, `read` and `change`; of the scopes the second implies the first. */
 const reads = { read: "tools:read", change: "tools" } as const
 const takes = { read: "orders:read", change: "orders" } as const
-type Scopes = Readonly<Record<"read" | "change", string>>
 
 const scopes = [
   { name: "tools:read", meaning: "See your tools", byDefault: true },
@@ -50,14 +51,8 @@ const mcpOf =
     const checked = await admit(request, { scopes: [scope], callers: ["User"], resource: at })
     if (checked._tag === "Refused") return checked.response
     const { user } = checked.principal
-    const server = new McpServer({ name: at, version: "1" })
-    for (const name of ["read", "change"]) {
-      server.registerTool(name, { description: name }, () => ({
-        content: [{ type: "text", text: `${name} for ${user}` }]
-      }))
-    }
     const transport = new WebStandardStreamableHTTPServerTransport()
-    await server.connect(asTransport(transport))
+    await toolsFor(at, user).connect(asTransport(transport))
     return transport.handleRequest(request)
   }
 
@@ -65,7 +60,16 @@ type Late = (request: Request) => Response | undefined | Promise<Response | unde
 
 const nobody: Late = () => new Response(null, { status: 503 })
 
-export const withElsewhere = async (body: (elsewhere: Elsewhere) => Promise<void>): Promise<void> => {
+/** What an issuer is told besides, and on which port an MCP server runs that the test starts itself. */
+interface More {
+  readonly fetch?: NonNullable<CreateOptions["fetch"]>
+  readonly nodePort?: number
+}
+
+export const withElsewhere = async (
+  body: (elsewhere: Elsewhere) => Promise<void>,
+  { nodePort, ...over }: More = {}
+): Promise<void> => {
   const late = { auth: nobody, tools: nobody, orders: nobody }
   const listen = (name: keyof typeof late) =>
     Bun.serve({
@@ -77,13 +81,16 @@ export const withElsewhere = async (body: (elsewhere: Elsewhere) => Promise<void
   const issuer = `http://127.0.0.1:${servers.auth.port}`
   const tools = `http://localhost:${servers.tools.port}/mcp`
   const orders = `http://127.0.0.1:${servers.orders.port}/v1/orders`
+  const notes = nodePort === undefined ? undefined : `http://127.0.0.1:${nodePort}/mcp`
   const auth = createTessera(
     options({
+      ...over,
       issuer,
       scopes,
       resources: [
         { at: tools, name: "Tools", scopes: [reads.change, reads.read] },
-        { at: orders, name: "Orders", scopes: [takes.change, takes.read], accessTokenFormat: "jwt" }
+        { at: orders, name: "Orders", scopes: [takes.change, takes.read], accessTokenFormat: "jwt" },
+        ...(notes === undefined ? [] : [{ at: notes, name: "Notes", scopes: [reads.change, reads.read] }])
       ]
     })
   )
@@ -99,7 +106,8 @@ export const withElsewhere = async (body: (elsewhere: Elsewhere) => Promise<void
     late.tools = (request) => ofTools.serveMetadata(request) ?? toolsMcp(request)
     const ordersMcp = mcpOf(orders, takes, byKeys.guard)
     late.orders = (request) => ofOrders.serveMetadata(request) ?? ordersMcp(request)
-    await body({ auth, issuer, tools, orders })
+    const onNode = notes && nodePort && { port: nodePort, issuer, apiKey: key, at: notes, needed: reads }
+    await body({ auth, issuer, tools, orders, onNode: onNode || undefined })
   } finally {
     await auth.close()
     await Promise.all(Object.values(servers).map((server) => server.stop(true)))

@@ -47,12 +47,12 @@ async def came_back():
     return AuthorizationCodeResult(**{name: values[0] for name, values in back.items() if name in ("code", "state", "iss")})
 
 
-async def call(url, tools, redirect_uri):
+async def call(url, tools, redirect_uri, document):
     memory = Memory()
     metadata = OAuthClientMetadata(
         client_name="MCP Python", redirect_uris=[redirect_uri], token_endpoint_auth_method="none"
     )
-    provider = OAuthClientProvider(url, metadata, memory, send, came_back)
+    provider = OAuthClientProvider(url, metadata, memory, send, came_back, client_metadata_url=document)
     answers = []
     async with (
         create_mcp_http_client(auth=provider) as http,
@@ -62,12 +62,21 @@ async def call(url, tools, redirect_uri):
         await session.initialize()
         for tool in tools:
             answers.append((await session.call_tool(tool, {})).content[0].text)
-    return {"answers": answers, "access": memory.tokens.access_token, "scope": memory.tokens.scope}
+    return {
+        "answers": answers,
+        "client": memory.client.client_id,
+        "access": memory.tokens.access_token,
+        "scope": memory.tokens.scope,
+    }
 
 
 async def main():
     given = json.loads(sys.stdin.readline())
-    say(done=[await call(url, given["tools"], given["redirect"]) for url in given["urls"]])
+    say(
+        done=[
+            await call(api["url"], given["tools"], given["redirect"], api.get("document")) for api in given["apis"]
+        ]
+    )
 
 
 anyio.run(main)
