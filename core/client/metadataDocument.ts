@@ -43,12 +43,16 @@ const isSecretive = (said: Members): boolean =>
 /** The methods that need nothing which only two know. */
 const isWithoutSecret = ({ proves, signs }: ClientAuth): boolean => !proves || signs === true
 
-/** OpenID Connect RP Metadata Choices: the method that it names, else the first of ours among several, else none. */
+/**
+ * OpenID Connect RP Metadata Choices: the method that it names, where that is one of ours, else the first of ours among
+ * several, else none.
+ */
 const methodOf = ({ clientAuths }: Tables, said: Members): string => {
-  const { token_endpoint_auth_method: one } = said
-  if (typeof one === "string" && one !== "") return one
+  const { token_endpoint_auth_method: named } = said
+  const one = typeof named === "string" && named !== "" ? named : undefined
+  if (one !== undefined && clientAuths.has(one)) return one
   const ours = textsIn(said.token_endpoint_auth_methods_supported).find((name) => clientAuths.has(name))
-  return ours ?? "none"
+  return ours ?? one ?? "none"
 }
 
 const readers = Object.entries(RegistrationRequest.fields)

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { exportJWK, generateKeyPair, SignJWT } from "jose"
+import { assertionType } from "../../core/oauth/clients/assertion.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   authorizeTarget,
   bearing,
@@ -14,7 +17,7 @@ import {
   text,
   verifier
 } from "../given/flow.ts"
-import { inWorld, type World } from "../given/World.ts"
+import { inWorld, realSignatures, t0, type World } from "../given/World.ts"
 import { type Program, programs } from "./programs.ts"
 
 type Fields = Readonly<Record<string, string>>
@@ -42,6 +45,25 @@ interface Registered extends TestClient {
   readonly told: Readonly<Record<string, unknown>>
 }
 
+/** What it finds out before it goes by its document. */
+const broughtBy = Effect.fnUntraced(function* (world: World, { client_id }: NonNullable<Program["document"]>) {
+  const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+  expect(metadata).toMatchObject({
+    client_id_metadata_document_supported: true,
+    token_endpoint_auth_methods_supported: expect.arrayContaining(["none"])
+  })
+  const client: Registered = {
+    id: client_id,
+    secret: undefined,
+    redirectUri: "",
+    registrationUri: "",
+    registrationToken: "",
+    method: "none",
+    told: {}
+  }
+  return client
+})
+
 const registered = Effect.fnUntraced(function* (world: World, { headers, registers }: Program) {
   const answer = yield* world.send("POST", "/oauth/register", {
     headers: { ...jsonHeaders, ...headers },
@@ -58,8 +80,21 @@ const registered = Effect.fnUntraced(function* (world: World, { headers, registe
     method: text(told.token_endpoint_auth_method),
     told
   }
+  expect(client.registrationUri).toBe(`${world.workspace.issuer}/oauth/register/${client.id}`)
+  const kept = yield* world.send("GET", new URL(client.registrationUri).pathname, {
+    headers: bearing(client.registrationToken)
+  })
+  expect(jsonOf(kept)).toMatchObject({ client_id: client.id, redirect_uris: client.told.redirect_uris })
   return client
 })
+
+const rsa = await generateKeyPair("RS256")
+const jwks = { keys: [{ ...(await exportJWK(rsa.publicKey)), kid: "cimd-20260428030119", alg: "RS256", use: "sig" }] }
+
+const assertion = (id: string, { issuer }: { readonly issuer: string }) =>
+  new SignJWT({ iss: id, sub: id, aud: issuer, jti: crypto.randomUUID(), iat: t0 / 1000, exp: t0 / 1000 + 300 })
+    .setProtectedHeader({ alg: "RS256", kid: "cimd-20260428030119" })
+    .sign(rsa.privateKey)
 
 const shown = ({ id, method, secret = "" }: Registered, { proves }: Program): { fields: Fields; headers: Fields } => {
   if (method === "none") return { fields: { client_id: id }, headers: {} }
@@ -70,36 +105,37 @@ const shown = ({ id, method, secret = "" }: Registered, { proves }: Program): { 
 
 const playProgram = Effect.fnUntraced(function* (world: World, program: Program) {
   const addresses = yield* discovered(world)
-  const client = yield* registered(world, program)
-  expect(client.registrationUri).toBe(`${addresses.issuer}/oauth/register/${client.id}`)
-  const kept = yield* world.send("GET", new URL(client.registrationUri).pathname, {
-    headers: bearing(client.registrationToken)
-  })
-  expect(jsonOf(kept)).toMatchObject({ client_id: client.id, redirect_uris: client.told.redirect_uris })
+  const { document } = program
+  const client = document === undefined ? yield* registered(world, program) : yield* broughtBy(world, document)
 
   const asked = { redirect_uri: program.returnsTo, state: "st", ...filled(program.authorize, addresses) }
   const page = yield* world.send("GET", authorizeTarget(client, { ...asked, code_challenge: challenge }), {
     as: "alice"
   })
+  if (document !== undefined) expect(page.body).toContain(new URL(document.client_id).host)
   const back = header(yield* decide(world, page, "approve"), "location") ?? ""
   expect(back.startsWith(program.returnsTo)).toBe(true)
   const { searchParams } = new URL(back)
   expect([searchParams.get("state"), searchParams.get("iss")]).toEqual([asked.state, addresses.issuer])
 
   const proof = shown(client, program)
-  const tokens = (fields: Fields) =>
-    Effect.map(
-      world.send("POST", "/oauth/token", {
-        headers: { ...formHeaders, ...program.headers, ...proof.headers },
-        body: form({ ...proof.fields, ...fields })
-      }),
-      (answer) => {
-        expect([answer.status, answer.status === 200 ? "" : answer.body]).toEqual([200, ""])
-        // A page of another origin has to be able to read it.
-        if (program.headers?.origin !== undefined) expect(header(answer, "access-control-allow-origin")).toBe("*")
-        return jsonOf(answer)
-      }
-    )
+  const signed = () =>
+    program.proves === "signed"
+      ? Effect.map(
+          Effect.promise(() => assertion(client.id, addresses)),
+          (client_assertion): Fields => ({ client_assertion_type: assertionType, client_assertion })
+        )
+      : Effect.succeed<Fields>({})
+  const tokens = Effect.fnUntraced(function* (fields: Fields) {
+    const answer = yield* world.send("POST", "/oauth/token", {
+      headers: { ...formHeaders, ...program.headers, ...proof.headers },
+      body: form({ ...proof.fields, ...(yield* signed()), ...fields })
+    })
+    expect([answer.status, answer.status === 200 ? "" : answer.body]).toEqual([200, ""])
+    // A page of another origin has to be able to read it.
+    if (program.headers?.origin !== undefined) expect(header(answer, "access-control-allow-origin")).toBe("*")
+    return jsonOf(answer)
+  })
   const opens = (of: Readonly<Record<string, unknown>>) =>
     Effect.map(
       world.send("GET", "/rest/companies", { headers: bearing(text(of.access_token)) }),
@@ -128,5 +164,16 @@ const playProgram = Effect.fnUntraced(function* (world: World, program: Program)
 })
 
 describe("whoever is known to come gets in", () => {
-  for (const program of programs) test(program.name, () => inWorld((world) => playProgram(world, program)))
+  for (const program of programs) {
+    const { document, unsigned = false } = program
+    const web = new DocumentsWeb()
+    web.pages.set("https://chatgpt.com/oauth/jwks.json", { body: jwks })
+    if (document !== undefined) web.pages.set(document.client_id, { body: document })
+    test(program.name, () =>
+      inWorld((world) => playProgram(world, program), {
+        documents: web.layer(),
+        ...(unsigned ? {} : { signatures: realSignatures })
+      })
+    )
+  }
 })

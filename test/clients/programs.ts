@@ -1,14 +1,17 @@
 /**
  * Programs that people connect today, each with the requests that it sends, by what their users and the servers that they
- * met have reported. `programs.test.ts` plays them: whoever is in here gets in.
+ * met have reported, and with its metadata document, as it was read in public. `programs.test.ts` plays them: whoever is
+ * in here gets in.
  */
 
 type Fields = Readonly<Record<string, string>>
 
 export interface Program {
   readonly name: string
-  /** RFC 7591: the body of its registration. */
-  readonly registers: Readonly<Record<string, unknown>>
+  /** RFC 7591: the body of its registration. A program that goes by a document has none. */
+  readonly registers?: Readonly<Record<string, unknown>>
+  /** What is found at the address that it goes by. */
+  readonly document?: Readonly<Record<string, unknown>> & { readonly client_id: string }
   /** Where it waits when its turn comes. */
   readonly returnsTo: string
   /**
@@ -18,8 +21,10 @@ export interface Program {
   readonly authorize?: Fields
   readonly redeem?: Fields
   readonly refresh?: Fields
-  /** How it sends its secret, whatever it registered. */
-  readonly proves?: "basic" | "post"
+  /** How it sends its secret, whatever it registered; `signed`: by an assertion with RS256. */
+  readonly proves?: "basic" | "post" | "signed"
+  /** At a server that has no keys and verifies no signatures. */
+  readonly unsigned?: boolean
   /** On each of its requests to the token endpoint, and its registration. */
   readonly headers?: Fields
   readonly gets: string
@@ -29,7 +34,209 @@ const code = ["authorization_code", "refresh_token"]
 const here: Fields = { resource: "{resource}" }
 const native = { response_types: ["code"], token_endpoint_auth_method: "none", application_type: "native" }
 
+const publicCode = { grant_types: code, response_types: ["code"], token_endpoint_auth_method: "none" }
+
+/** It says by several names how it proves itself, of which servers know some. */
+const chatGpt = {
+  client_uri: "https://chatgpt.com/",
+  client_name: "ChatGPT",
+  logo_uri: "https://persistent.oaistatic.com/sonic/misc/openai-logo.png",
+  grant_types: code,
+  response_types: ["code"],
+  token_endpoint_auth_method: "private_key_jwt",
+  token_endpoint_auth_signing_alg: "RS256",
+  jwks_uri: "https://chatgpt.com/oauth/jwks.json"
+}
+
+const chatGptForAll = {
+  ...chatGpt,
+  client_id: "https://chatgpt.com/oauth/client.json",
+  redirect_uris: ["https://chatgpt.com/connector_platform_oauth_redirect"],
+  token_endpoint_auth_methods_supported: ["none", "private_key_jwt"]
+}
+
+const vsCode = {
+  client_id: "https://vscode.dev/oauth/client-metadata.json",
+  client_name: "Visual Studio Code",
+  client_uri: "https://vscode.dev/product",
+  logo_uri: "https://code.visualstudio.com/assets/branding/code-stable.png",
+  redirect_uris: ["http://127.0.0.1:33418/", "https://vscode.dev/redirect"],
+  ...publicCode,
+  grant_types: [...code, "urn:ietf:params:oauth:grant-type:device_code"],
+  application_type: "native"
+}
+
+const ownComputer = ["http://localhost/callback", "http://127.0.0.1/callback"]
+
+const claudeCode = {
+  client_id: "https://claude.ai/oauth/claude-code-client-metadata",
+  client_name: "Claude Code",
+  client_uri: "https://claude.ai",
+  redirect_uris: ownComputer,
+  ...publicCode
+}
+
+const codex = {
+  client_name: "Codex",
+  client_uri: "https://chatgpt.com/codex",
+  ...publicCode,
+  application_type: "native"
+}
+
+/** They register where a server takes no documents, as the rows below do. Cursor, Copilot and Gemini have none. */
+const byDocument: ReadonlyArray<Program> = [
+  {
+    name: "Claude by its document, which lists a grant type that no document is given",
+    document: {
+      client_id: "https://claude.ai/oauth/mcp-oauth-client-metadata",
+      client_name: "Claude",
+      client_uri: "https://claude.ai",
+      redirect_uris: ["https://claude.ai/api/mcp/auth_callback", "https://claude.com/api/mcp/auth_callback"],
+      ...publicCode,
+      grant_types: [...code, "urn:ietf:params:oauth:grant-type:jwt-bearer"]
+    },
+    returnsTo: "https://claude.ai/api/mcp/auth_callback",
+    authorize: { ...here, scope: " offline_access", prompt: "consent" },
+    redeem: here,
+    refresh: here,
+    gets: "api"
+  },
+  {
+    name: "Claude Code by its document, whose loopback addresses have no port",
+    document: claudeCode,
+    returnsTo: "http://localhost:8080/callback",
+    authorize: { ...here, scope: "api profile" },
+    redeem: here,
+    refresh: here,
+    headers: { "mcp-protocol-version": "2026-07-28" },
+    gets: "api profile"
+  },
+  {
+    name: "Claude Code by its document, on the other name of this computer",
+    document: claudeCode,
+    returnsTo: "http://127.0.0.1:52163/callback",
+    authorize: here,
+    redeem: here,
+    gets: "api"
+  },
+  {
+    name: "ChatGPT by its document, which signs",
+    document: chatGptForAll,
+    proves: "signed",
+    returnsTo: "https://chatgpt.com/connector_platform_oauth_redirect",
+    authorize: { ...here, scope: "api profile" },
+    redeem: here,
+    refresh: here,
+    gets: "api profile"
+  },
+  {
+    name: "ChatGPT by its document, at a server that reads no signatures",
+    document: chatGptForAll,
+    unsigned: true,
+    returnsTo: "https://chatgpt.com/connector_platform_oauth_redirect",
+    authorize: here,
+    redeem: here,
+    refresh: here,
+    gets: "api"
+  },
+  {
+    name: "ChatGPT by a document for one connector, which signs and nothing else",
+    document: {
+      ...chatGpt,
+      client_id: "https://chatgpt.com/oauth/kDmjx77UnKOM/client.json",
+      redirect_uris: ["https://chatgpt.com/connector/oauth/kDmjx77UnKOM"]
+    },
+    proves: "signed",
+    returnsTo: "https://chatgpt.com/connector/oauth/kDmjx77UnKOM",
+    authorize: here,
+    redeem: here,
+    refresh: here,
+    gets: "api"
+  },
+  {
+    name: "Codex by a document for one server, whose way back has the server's name",
+    document: {
+      ...codex,
+      client_id: "https://chatgpt.com/oauth/codex/tZ8kQ2dVn0aB/client.json",
+      redirect_uris: ["http://127.0.0.1/callback/tZ8kQ2dVn0aB"]
+    },
+    returnsTo: "http://127.0.0.1:37819/callback/tZ8kQ2dVn0aB",
+    authorize: here,
+    redeem: here,
+    refresh: here,
+    gets: "api"
+  },
+  {
+    name: "Codex by its document for servers that say who they are",
+    document: {
+      ...codex,
+      client_id: "https://chatgpt.com/oauth/codex/client.json",
+      redirect_uris: [...ownComputer].reverse(),
+      token_endpoint_auth_methods_supported: ["none"]
+    },
+    returnsTo: "http://127.0.0.1:57585/callback",
+    authorize: { ...here, scope: "api" },
+    redeem: here,
+    refresh: here,
+    gets: "api"
+  },
+  {
+    name: "Visual Studio Code with Copilot by its document, on a port of the moment",
+    document: vsCode,
+    returnsTo: "http://127.0.0.1:59656/",
+    authorize: { ...here, scope: "api profile", state: "gXVXo0/iMD8WMolDHKxSTg==" },
+    redeem: here,
+    refresh: here,
+    headers: { accept: "application/json", "user-agent": "node" },
+    gets: "api profile"
+  },
+  {
+    name: "Visual Studio Code in a browser by its document",
+    document: vsCode,
+    returnsTo: "https://vscode.dev/redirect",
+    authorize: {
+      ...here,
+      scope: "api",
+      state: "vscode://dynamicauthprovider/auth.example.com/authorize?nonce=Zm9v&windowId=1#2"
+    },
+    redeem: here,
+    gets: "api"
+  },
+  {
+    name: "Zed by its document",
+    document: {
+      client_id: "https://zed.dev/oauth/client-metadata.json",
+      client_name: "Zed",
+      redirect_uris: ["http://127.0.0.1/callback"],
+      ...publicCode
+    },
+    returnsTo: "http://127.0.0.1:40123/callback",
+    authorize: here,
+    redeem: here,
+    gets: "api"
+  },
+  {
+    name: "opencode by its document",
+    document: {
+      client_id: "https://opencode.ai/oauth/opencode/client.json",
+      client_name: "opencode",
+      client_uri: "https://opencode.ai",
+      logo_uri: "https://opencode.ai/web-app-manifest-512x512.png",
+      application_type: "native",
+      redirect_uris: [...ownComputer].reverse(),
+      ...publicCode,
+      token_endpoint_auth_methods_supported: ["none"]
+    },
+    returnsTo: "http://127.0.0.1:19876/callback",
+    authorize: here,
+    redeem: here,
+    refresh: here,
+    gets: "api"
+  }
+]
+
 export const programs: ReadonlyArray<Program> = [
+  ...byDocument,
   {
     name: "Claude, whose scopes are those of the server's metadata",
     registers: {
