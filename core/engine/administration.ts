@@ -674,27 +674,29 @@ const keysText = ({ keys }: TrustedIssuer): string => JSON.stringify(keys)
 
 /**
  * Other terms for an issuer that an owner trusts already. They count for assertions from now on; where its keys are others,
- * what it brought before ends. `false`: no owner trusted it.
+ * what it brought before ends. `undefined`: no owner trusted it.
  */
 export const changeIssuer = Effect.fn("administration.changeIssuer")(function* (
   { audit, openings, policy }: Listing,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: IssuerTyped
-): Effect.fn.Return<boolean, BadIssuer | StorageUnavailable | Contended> {
+): Effect.fn.Return<TrustedIssuer | undefined, BadIssuer | StorageUnavailable | Contended> {
   const read = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
   const now = yield* currentInstant
-  const changed = yield* openings.trust<boolean, never>(workspace, (trusted) => {
+  const changed = yield* openings.trust<TrustedIssuer | undefined, never>(workspace, (trusted) => {
     const before = trusted.find(({ issuer }) => issuer === read.issuer)
-    if (before === undefined) return answer(false)
+    if (before === undefined) return answer(undefined)
     const since = keysText(before) === keysText(read) ? before.since : now
     const after = since === undefined ? read : { ...read, since }
     return answerAndKeep(
       trusted.map((one) => (one === before ? after : one)),
-      true
+      after
     )
   })
-  if (changed) yield* note(audit, auditContext, { _tag: "IssuerChanged", issuer: read.issuer, by: auditContext.by })
+  if (changed !== undefined) {
+    yield* note(audit, auditContext, { _tag: "IssuerChanged", issuer: read.issuer, by: auditContext.by })
+  }
   return changed
 })
 

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { isVouchedFor } from "../grant/check.ts"
 import { type Connected, type Grant, isConnected, placeOf } from "../grant/Grant.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, PlaceId } from "../rules/Id.ts"
@@ -6,6 +7,7 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Resources, withinResources } from "../rules/Resource.ts"
 import { reaches, type ScopeName, type ScopeRegistry } from "../rules/Scope.ts"
+import type { TrustedIssuers } from "../rules/TrustedIssuer.ts"
 import { forEachItem, type GrantList, lookedAtMost } from "./lists.ts"
 
 /**
@@ -20,6 +22,14 @@ export interface Connection {
   readonly grants: ReadonlyArray<Connected>
 }
 
+/** What decides now whether a grant still connects. */
+export interface Standards {
+  readonly policy: Policy
+  readonly now: Instant
+  /** Whom the workspace trusts; asked about grants that an issuer asserted, and about no others. */
+  readonly trusted: Effect.Effect<TrustedIssuers | undefined, StorageUnavailable>
+}
+
 interface Found {
   readonly connections: ReadonlyArray<Connection>
   /** The last id that was looked at, where there may be more behind it. */
@@ -31,8 +41,7 @@ const batch = 100
 /** The connections among the first grants behind `after`: of one page, as many as one request may look at. */
 export const connectionsIn = Effect.fnUntraced(function* (
   list: GrantList,
-  policy: Policy,
-  now: Instant,
+  { now, policy, trusted }: Standards,
   after?: string,
   most: number = lookedAtMost
 ): Effect.fn.Return<Found, StorageUnavailable> {
@@ -42,6 +51,8 @@ export const connectionsIn = Effect.fnUntraced(function* (
     const page = yield* list({ after: start, limit: Math.min(batch, most - lookedAt) })
     for (const grant of page.values) {
       if (!isConnected(grant, policy, now)) continue
+      const asserted = grant._tag === "Standing" ? grant.asserted : undefined
+      if (asserted !== undefined && !isVouchedFor(asserted, yield* trusted)) continue
       const { client, id, place } = grant
       // No id holds a space.
       const name = place === undefined ? client : `${client} ${place}`
@@ -58,18 +69,17 @@ export const connectionsIn = Effect.fnUntraced(function* (
 /** One page of connections, in the order by which they are known; `next` is the id behind which another follows. */
 export const connectionsPage = Effect.fnUntraced(function* (
   list: GrantList,
-  policy: Policy,
-  now: Instant,
+  standards: Standards,
   after: string | undefined,
   limit: number
 ): Effect.fn.Return<
   { readonly connections: ReadonlyArray<Connection>; readonly next: string | undefined },
   StorageUnavailable
 > {
-  const first = yield* connectionsIn(list, policy, now)
+  const first = yield* connectionsIn(list, standards)
   // Behind so many grants as one request looks at, each page looks at a few by themselves.
   const isBehind = after !== undefined && first.last !== undefined && after >= first.last
-  const { connections, last } = isBehind ? yield* connectionsIn(list, policy, now, after, limit) : first
+  const { connections, last } = isBehind ? yield* connectionsIn(list, standards, after, limit) : first
   const rest = connections.filter(({ id }) => after === undefined || id > after)
   return rest.length > limit
     ? { connections: rest.slice(0, limit), next: rest[limit - 1]?.id }

@@ -91,7 +91,11 @@ export const earlierOf = (
   offer: Offer
 ) =>
   Effect.map(
-    connectionsIn((slice) => services.grants.ofUser(workspace.id, user, slice), services.policy, now),
+    connectionsIn((slice) => services.grants.ofUser(workspace.id, user, slice), {
+      policy: services.policy,
+      now,
+      trusted: Effect.map(services.openings.current(workspace, now), ({ trustedIssuers }) => trustedIssuers)
+    }),
     ({ connections }) => {
       const registry = scopesOf(services.policy, workspace)
       const grantsAt = (place: PlaceId | undefined) =>

@@ -68,6 +68,10 @@ export interface KeysTyped {
   readonly jwksUri?: string | undefined
 }
 
+/** The keys that an issuer has, as they would be named anew. */
+export const keysOf = ({ keys }: TrustedIssuer): KeysTyped =>
+  keys._tag === "Fetched" ? { jwksUri: keys.jwksUri } : { jwks: { keys: keys.keys } }
+
 /** What is wrong with a set of keys is told by no more than this: it may hold a secret. */
 export const readKeySource = ({ jwks, jwksUri }: KeysTyped): Result.Result<TrustedIssuer["keys"], "keys"> => {
   if ((jwks === undefined) === (jwksUri === undefined)) return Result.fail("keys")

@@ -187,7 +187,12 @@ export const appsHandler = (services: Services, visitors: Visitors): Handler =>
     Effect.fnUntraced(function* (inside) {
       const { call, visitor } = inside
       const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-      const page = yield* connectionsPage(ownGrants(services, inside), services.policy, call.now, after, shownMost)
+      const standards = {
+        policy: services.policy,
+        now: call.now,
+        trusted: Effect.map(services.openings.current(call.workspace, call.now), ({ trustedIssuers }) => trustedIssuers)
+      }
+      const page = yield* connectionsPage(ownGrants(services, inside), standards, after, shownMost)
       const places = yield* placesOf(services, inside, page.connections)
       const apps = (yield* Effect.forEach(page.connections, (one) => describe(services, inside, one, places))).flatMap(
         (row) => row ?? []

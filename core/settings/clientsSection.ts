@@ -1,5 +1,6 @@
 import { Effect, Option, Redacted } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
+import { readClientKey } from "../client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
 import {
@@ -95,13 +96,16 @@ interface ClientsPage {
   readonly waiting?: { readonly clients: ReadonlyArray<ClientRow>; readonly paging: Paging }
 }
 
+/** As long as an identifier that a client brings can be. */
+const searchLength = 1024
+
 const searchForm = (
   path: string,
   search: string
 ): Html => html`<form method="get" action="${path}" role="search" class="search">
 <label for="q">Search by name, id or host</label>
 <div class="search-line">
-<input id="q" name="q" type="search" value="${search}" autocomplete="off" maxlength="200">
+<input id="q" name="q" type="search" value="${search}" autocomplete="off" maxlength="${searchLength}">
 <button class="button" type="submit">Search</button>
 </div>
 </form>`
@@ -370,14 +374,13 @@ const section = {
   }
 } as const satisfies Section
 
-const searchLength = 200
-
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase()
 
 const matches = (client: Client, search: string): boolean => {
   const wanted = folded(search)
   const { client_name: name } = client.about
-  const texts = [clientName(name), name ?? "", client.id, ...returnHosts(client.redirectUris)]
+  const { identifier = "" } = client.origin ?? {}
+  const texts = [clientName(name), name ?? "", client.id, identifier, ...returnHosts(client.redirectUris)]
   return texts.some((text) => folded(text).includes(wanted))
 }
 
@@ -415,7 +418,7 @@ const search = Effect.fn("settings.searchClients")(function* (
   after: string | undefined
 ) {
   // A whole id needs no search.
-  const id = after === undefined ? Option.getOrUndefined(readClientId(text)) : undefined
+  const id = after === undefined ? Option.getOrUndefined(readClientKey(text)) : undefined
   const exact = id === undefined ? undefined : yield* services.clients.find(call.workspace.id, id)
   if (exact !== undefined && isKnown(exact, call.now))
     return { values: [rowOf(services, exact, call.now)], last: undefined }

@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type BadIssuer, removeIssuer, trustIssuer } from "../../core/engine/administration.ts"
+import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../core/engine/administration.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
-import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
+import { keysOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { readKeys } from "./client.ts"
 import { json, misused, notFound, print, refused, table } from "./output.ts"
@@ -35,60 +35,73 @@ const whyNot: Readonly<Record<Exclude<BadIssuer["reason"], "trusted" | "full">, 
   resources: "Not every resource of these is one of the workspace's: see `tessera resource list`."
 }
 
-const add = Command.make(
-  "add",
-  {
-    address,
-    jwks: Flag.String("jwks").pipe(
-      Flag.withDescription("A file with the public keys that it signs with"),
-      Flag.optional
-    ),
-    jwksUri: Flag.String("jwks-uri").pipe(
-      Flag.withDescription("The https address where these keys are, instead of --jwks"),
-      Flag.optional
-    ),
-    client: several("client", "A client that may bring its assertions; all that may use them, without any"),
-    scope: Flag.String("scope").pipe(Flag.withDescription("The most that it can grant"), Flag.optional),
-    resource: several("resource", "An API that it can grant access to; all, without any"),
-    domain: several("domain", "A domain of the addresses that it speaks for, such as acme.example; all, without any"),
-    makePeople: Flag.Boolean("make-people").pipe(
-      Flag.withDescription("Make an account for whom it names and who has none; without it, they are refused"),
-      Flag.withDefault(false)
-    ),
-    any: Flag.Boolean("any-assertion").pipe(
-      Flag.withDescription(
-        "Take also assertions that are made for no client (RFC 7523), not identity assertions alone"
-      ),
-      Flag.withDefault(false)
-    ),
-    json
-  },
-  (given) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { auditContext, services } = administration
-        const made = yield* trustIssuer(services, auditContext, yield* opened(administration), {
-          issuer: given.address,
-          ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }),
-          jwksUri: Option.getOrUndefined(given.jwksUri),
-          clients: given.client,
-          scopes: namesIn(Option.getOrElse(given.scope, () => "")),
-          resources: given.resource,
-          domains: given.domain,
-          people: given.makePeople ? "made" : "known",
-          ...(given.any ? { takes: "any" as const } : {})
-        }).pipe(
-          Effect.catchTag("BadIssuer", ({ reason }) =>
-            reason === "trusted" || reason === "full"
-              ? refused(reason === "full" ? "There are as many as there can be." : "It is trusted already.")
-              : Effect.fail(misused(whyNot[reason]))
-          )
-        )
-        yield* print(given.json, described(made), [
-          `Assertions of ${made.issuer} are taken, from clients that registered for them: tessera client create --grant-type urn:ietf:params:oauth:grant-type:jwt-bearer`
-        ])
-      })
-    )
+/** Of both commands: how far it is trusted. */
+const terms = {
+  jwks: Flag.String("jwks").pipe(Flag.withDescription("A file with the public keys that it signs with"), Flag.optional),
+  jwksUri: Flag.String("jwks-uri").pipe(
+    Flag.withDescription("The https address where these keys are, instead of --jwks"),
+    Flag.optional
+  ),
+  client: several("client", "A client that may bring its assertions; all that may use them, without any"),
+  scope: Flag.String("scope").pipe(Flag.withDescription("The most that it can grant"), Flag.optional),
+  resource: several("resource", "An API that it can grant access to; all, without any"),
+  domain: several("domain", "A domain of the addresses that it speaks for, such as acme.example; all, without any"),
+  makePeople: Flag.Boolean("make-people").pipe(
+    Flag.withDescription("Make an account for whom it names and who has none; without it, they are refused"),
+    Flag.withDefault(false)
+  ),
+  any: Flag.Boolean("any-assertion").pipe(
+    Flag.withDescription("Take also assertions that are made for no client (RFC 7523), not identity assertions alone"),
+    Flag.withDefault(false)
+  )
+}
+
+interface Given {
+  readonly address: string
+  readonly jwks: Option.Option<string>
+  readonly jwksUri: Option.Option<string>
+  readonly client: ReadonlyArray<string>
+  readonly scope: Option.Option<string>
+  readonly resource: ReadonlyArray<string>
+  readonly domain: ReadonlyArray<string>
+  readonly makePeople: boolean
+  readonly any: boolean
+}
+
+const typedOf = Effect.fnUntraced(function* (given: Given) {
+  return {
+    issuer: given.address,
+    ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }),
+    jwksUri: Option.getOrUndefined(given.jwksUri),
+    clients: given.client,
+    scopes: namesIn(Option.getOrElse(given.scope, () => "")),
+    resources: given.resource,
+    domains: given.domain,
+    people: given.makePeople ? ("made" as const) : ("known" as const),
+    ...(given.any ? { takes: "any" as const } : {})
+  }
+})
+
+const refusedAs = ({ reason }: BadIssuer) =>
+  reason === "trusted" || reason === "full"
+    ? refused(reason === "full" ? "There are as many as there can be." : "It is trusted already.")
+    : Effect.fail(misused(whyNot[reason]))
+
+const add = Command.make("add", { address, ...terms, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { auditContext, services } = administration
+      const typed = yield* typedOf(given)
+      const made = yield* Effect.catchTag(
+        trustIssuer(services, auditContext, yield* opened(administration), typed),
+        "BadIssuer",
+        refusedAs
+      )
+      yield* print(given.json, described(made), [
+        `Assertions of ${made.issuer} are taken, from clients that registered for them: tessera client create --grant-type urn:ietf:params:oauth:grant-type:jwt-bearer`
+      ])
+    })
+  )
 ).pipe(
   Command.withDescription("Trust an issuer's assertions about people (RFC 7523, ID-JAG)"),
   Command.withExamples([
@@ -97,6 +110,33 @@ const add = Command.make(
         "tessera issuer add https://login.acme.example --jwks-uri https://login.acme.example/keys --domain acme.example"
     }
   ])
+)
+
+const notTrusted = notFound("No owner has trusted it. What is configured stays.")
+
+const change = Command.make("change", { address, ...terms, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { auditContext, services } = administration
+      const workspace = yield* opened(administration)
+      const before = workspace.trustedIssuers?.find(({ issuer }) => issuer === given.address)
+      if (before?.since === undefined) return yield* notTrusted
+      const typed = yield* typedOf(given)
+      const keepsKeys = typed.jwks === undefined && typed.jwksUri === undefined
+      const changed = yield* Effect.catchTag(
+        changeIssuer(services, auditContext, workspace, keepsKeys ? { ...typed, ...keysOf(before) } : typed),
+        "BadIssuer",
+        refusedAs
+      )
+      if (changed === undefined) return yield* notTrusted
+      yield* print(given.json, described(changed), [
+        `${given.address} is trusted as far as was said now. ${keepsKeys ? "What it brought goes on." : "With other keys, what it brought has ended."}`
+      ])
+    })
+  )
+).pipe(
+  Command.withDescription("Say anew how far an issuer is trusted; its keys stay where none are given"),
+  Command.withExamples([{ command: "tessera issuer change https://login.acme.example --scope api --make-people" }])
 )
 
 const list = Command.make("list", { json }, (given) =>
@@ -130,7 +170,7 @@ const remove = Command.make("remove", { address, json }, (given) =>
     Effect.gen(function* () {
       const { auditContext, services } = administration
       const removed = yield* removeIssuer(services, auditContext, yield* opened(administration), given.address)
-      if (!removed) return yield* notFound("No owner has trusted it. What is configured stays.")
+      if (!removed) return yield* notTrusted
       yield* print(given.json, { issuer: given.address, removed }, [
         `No assertion of ${given.address} is taken any more, and what it brought has ended.`
       ])
@@ -140,6 +180,6 @@ const remove = Command.make("remove", { address, json }, (given) =>
 
 export const issuer = Command.make("issuer").pipe(
   Command.withDescription("Look after the issuers whose assertions about people are taken"),
-  Command.withSubcommands([add, list, remove]),
+  Command.withSubcommands([add, change, list, remove]),
   Command.withGlobalFlags([WorkspaceFlag])
 )

@@ -131,7 +131,9 @@ export const grantsApi = (administration: Administration): GrantsApi => {
           const now = yield* currentInstant
           const { after, limit } = yield* pageAsked("grants.list", paging)
           const start = behindMark(after)
-          const page = yield* connectionsPage(grantsOf(user), services.policy, now, start, limit)
+          const opened = yield* services.openings.open(workspace)
+          const trusted = Effect.map(services.openings.current(opened, now), ({ trustedIssuers }) => trustedIssuers)
+          const page = yield* connectionsPage(grantsOf(user), { policy: services.policy, now, trusted }, start, limit)
           const items = yield* Effect.forEach(page.connections, told)
           return { items: items.flat(), next: cursorOf(page.next) }
         })

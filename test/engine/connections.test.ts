@@ -32,9 +32,10 @@ const all = [
 ]
 
 const run = Effect.runSync
+const standards = { policy, now: t0, trusted: Effect.die("nothing here was asserted") }
 
 test("grants of one application are one connection, known by the first of them", () => {
-  const { connections, last } = run(connectionsIn(listOf(all), policy, t0))
+  const { connections, last } = run(connectionsIn(listOf(all), standards))
   expect(connections.map(({ grants, id }) => [id, grants.map((one) => one.id)])).toEqual([
     [idOf(1), [idOf(1), idOf(4)]],
     [idOf(2), [idOf(2)]],
@@ -52,7 +53,7 @@ test("each is on one page, also where there are more grants than one request loo
   let pages = 0
   do {
     expect(pages++).toBeLessThan(1000)
-    const page = run(connectionsPage(listOf(many), policy, t0, after, 2))
+    const page = run(connectionsPage(listOf(many), standards, after, 2))
     seen.push(...page.connections.map(({ client }) => client.slice(0, 1)))
     after = page.next
   } while (after !== undefined)

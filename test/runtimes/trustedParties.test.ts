@@ -21,8 +21,13 @@ test("the command line trusts issuers, registers clients for them, and lets APIs
     expect((yield* run("issuer", "add", "https://other.example")).status).toBe(2)
     const listed = JSON.parse((yield* run("issuer", "list")).stdout) as ReadonlyArray<Record<string, string>>
     expect(listed.map(({ issuer }) => issuer)).toEqual([login])
+    const changed = yield* run("issuer", "change", login, "--scope", "api", "--make-people")
+    expect(read(changed.stdout)).toMatchObject({ keys: "1 given", people: "made", scopes: ["api"], domains: null })
+    expect((yield* run("issuer", "change", login, "--scope", "root")).status).toBe(2)
+    const moved = yield* run("issuer", "change", login, "--jwks-uri", `${login}/keys`)
+    expect(read(moved.stdout)).toMatchObject({ keys: `${login}/keys`, people: "known", scopes: null })
     expect((yield* run("issuer", "remove", login)).status).toBe(0)
-    expect((yield* run("issuer", "remove", login)).status).toBe(3)
+    for (const word of ["remove", "change"]) expect((yield* run("issuer", word, login)).status).toBe(3)
 
     expect(read((yield* run("client", "block", "evil.example")).stdout)).toMatchObject({ deleted: 0 })
     expect((yield* run("client", "block", "https://evil.example")).status).toBe(2)

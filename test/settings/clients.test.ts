@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
+import { readClientKey, sealedPrefix } from "../../core/client/ClientIdentifier.ts"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { register } from "../../core/client/register.ts"
 import { registerClient as addClient, drawClient } from "../../core/engine/administration.ts"
@@ -11,7 +12,16 @@ import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import { byOwner } from "../given/auditContext.ts"
-import { authorizeTarget, companies, header, registerClient, signInToApp, tokenRequest } from "../given/flow.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
+import {
+  authorizeTarget,
+  codeFor,
+  companies,
+  header,
+  registerClient,
+  signInToApp,
+  tokenRequest
+} from "../given/flow.ts"
 import { emptyList, noticeOn } from "../given/page.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post } from "./given.ts"
@@ -304,11 +314,11 @@ describe("registered clients", () => {
   test("a search is cut where it is longer than anything to be found", () =>
     inSettings((world) =>
       Effect.gen(function* () {
-        const long = "q".repeat(201)
+        const long = "q".repeat(1025)
         const page = yield* look(world, "owner", "clients", `?q=${long}`)
-        expect([page.body.includes("q".repeat(200)), page.body.includes(long)]).toEqual([true, false])
+        expect([page.body.includes("q".repeat(1024)), page.body.includes(long)]).toEqual([true, false])
         const answer = yield* post(world, "owner", "clients", { action: "delete", id: "x", q: long })
-        expect(header(answer, "location")).toBe(`/settings/clients?done=client-gone&q=${"q".repeat(200)}`)
+        expect(header(answer, "location")).toBe(`/settings/clients?done=client-gone&q=${"q".repeat(1024)}`)
       })
     ))
 
@@ -378,6 +388,28 @@ describe("registered clients", () => {
         expect((yield* allPages(world, "owner", "clients", `?q=${host}`)).flatMap(idsOn)).toEqual([last])
       })
     ))
+
+  test("that brought their identifier are found by it as it is pasted, and by a part of it", () => {
+    const web = new DocumentsWeb()
+    const address = web.publish("https://app.example.org/client.json")
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const sealed = yield* registerClient(world, { client_name: "Sealed" })
+          expect(sealed.id).toStartWith(sealedPrefix)
+          const brought = { ...sealed, id: address, secret: undefined }
+          yield* codeFor(world, sealed)
+          yield* codeFor(world, brought)
+          for (const { id } of [sealed, brought]) {
+            for (const q of [id, ` ${id}\n`, id.slice(8, -2)]) {
+              const found = yield* look(world, "owner", "clients", `?${new URLSearchParams({ q })}`)
+              expect([q, idsOn(found)]).toEqual([q, [Option.getOrThrow(readClientKey(id))]])
+            }
+          }
+        }),
+      { documents: web.layer(), policy: { registrationRows: "at_consent" } }
+    )
+  })
 
   test("a search for a client's whole id does not look through the others", () =>
     inSettings((world) =>

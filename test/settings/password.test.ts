@@ -17,7 +17,11 @@ const keys = "/settings/keys"
 const members = "/settings/members"
 const clients = "/settings/clients"
 const resources = "/settings/resources"
+const documents = "/settings/documents"
+const issuers = "/settings/issuers"
 const listed = "https://orders.example.com"
+const login = "https://login.acme.example"
+const typedIssuer = { issuer: login, keys: `${login}/keys` }
 const newKey = { action: "create", name: "Nightly & <export>", expires: "30d" }
 
 /** A house with a second member and a key, whose owner signed in long ago. */
@@ -28,6 +32,8 @@ const lived = Effect.fnUntraced(function* (house: House) {
   yield* owner.submit(keys, { action: "create", name: "Old", expires: "never" })
   yield* owner.submit(members, { action: "invite", email: "cy@example.com", role: "member" })
   yield* owner.submit(resources, { action: "add", at: listed, name: "" })
+  yield* owner.submit(documents, { action: "block", host: "evil.example" })
+  yield* owner.submit(issuers, { action: "add", ...typedIssuer })
   const [key = ""] = idsOn(yield* owner.get(keys))
   const { id: client } = yield* registerClient(house, { grant_types: ["authorization_code", "client_credentials"] })
   const [invitation = ""] = idsOn(yield* owner.get(members)).filter((id) => id !== bea)
@@ -49,7 +55,11 @@ const changes = (house: House) =>
     event._tag === "ResourceAdded" ||
     event._tag === "ResourceRemoved" ||
     event._tag === "AccountChanged" ||
-    event._tag === "ClientChanged"
+    event._tag === "ClientChanged" ||
+    event._tag === "ClientDocumentsChanged" ||
+    event._tag === "ClientHostBlocked" ||
+    event._tag === "ClientHostUnblocked" ||
+    event._tag.startsWith("Issuer")
       ? [event._tag]
       : []
   )
@@ -64,6 +74,12 @@ const guarded: Record<string, (house: Lived) => readonly [string, Readonly<Recor
   "approves access without a person": ({ client }) => [clients, { action: "approve", id: client }],
   "lists an API": () => [resources, { action: "add", at: "https://tools.example.com", name: "T", "scope.api": "yes" }],
   "takes an API off the list": () => [resources, { action: "remove", at: listed }],
+  "says whose documents are taken": () => [documents, { action: "take", takes: "some", hosts: "claude.ai" }],
+  "blocks a host": () => [documents, { action: "block", host: "mallory.example" }],
+  "unblocks a host": () => [documents, { action: "unblock", host: "evil.example" }],
+  "trusts an issuer": () => [issuers, { action: "add", issuer: "https://b.example", keys: "https://b.example/keys" }],
+  "changes an issuer": () => [issuers, { action: "change", ...typedIssuer, people: "made" }],
+  "removes an issuer": () => [issuers, { action: "remove", issuer: login }],
   "removes a member": ({ bea }) => [members, { action: "remove", id: bea }]
 }
 
