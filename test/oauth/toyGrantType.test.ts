@@ -126,7 +126,7 @@ const stage =
     )
 
 describe("a grant type of a host's own in the model's scripts", () => {
-  const runs = { seed: 20, runs: 60, world: { grantTypes: [model] } }
+  const runs = { seed: 20, runs: 30, world: { grantTypes: [model] } }
 
   test("is drawn, and comes out as its author's rules say", async () => {
     const result = await Effect.runPromise(checkModel(stage(grants), runs))

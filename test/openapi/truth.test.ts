@@ -18,7 +18,7 @@ import { type Limit, makeLimit, sendInTrouble } from "./trouble.ts"
 import { initialToken, openWallet } from "./Wallet.ts"
 
 /** How many requests are drawn of each operation, for each of the bodies that it may take. */
-const requests = 100
+const requests = 50
 /** How many more break one parameter of an operation, for each of them: chance alone would miss some. */
 const broken = 2
 

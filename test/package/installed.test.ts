@@ -92,14 +92,10 @@ describe("the package, installed by npm into an empty project", () => {
     expect(files.length).toBeGreaterThan(300)
   })
 
-  test(
-    "is type-checked in full, as nodenext and as a bundler resolve",
-    async () => {
-      expect(readdirSync(join(project, "out"))).toContain("entries.js")
-      expect(await typeCheck({ noEmit: true, module: "esnext", moduleResolution: "bundler" })).toBe("")
-    },
-    aMachineUnderLoad
-  )
+  // `beforeAll` would have thrown what is wrong.
+  test("is type-checked in full, as nodenext resolves", () => {
+    expect(readdirSync(join(project, "out"))).toContain("entries.js")
+  })
 })
 
 describe("the entries for drivers and frameworks", () => {
@@ -112,15 +108,17 @@ describe("the entries for drivers and frameworks", () => {
       for (const name of ["effect", "@noble"]) symlinkSync(join(project, "node_modules", name), join(packages, name))
       for (const name of peers) symlinkSync(join(root, "node_modules", name), join(packages, name))
       cpSync(join(import.meta.dir, "withPeers"), folder, { recursive: true })
-      const config = { compilerOptions: { ...compilerOptions, types: ["node"], noEmit: true }, include: ["*.ts"] }
+      cpSync(join(import.meta.dir, "consumer/entries.ts"), join(folder, "entries.ts"))
+      const asBundlers = { module: "esnext", moduleResolution: "bundler", types: ["node"], noEmit: true }
+      const config = { compilerOptions: { ...compilerOptions, ...asBundlers }, include: ["*.ts"] }
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
       const tsc = join(root, "node_modules/typescript/bin/tsc")
       const { stdout } = yield* runProgram(node(), [tsc, "-p", "."], { cwd: folder })
-      return stdout.split("\n").filter((line) => /^(?:node_modules\/tessera\/|platforms\.ts)/.test(line))
+      return stdout.split("\n").filter((line) => /^(?:node_modules\/tessera\/|platforms\.ts|entries\.ts)/.test(line))
     }).pipe(Effect.scoped, Effect.runPromise)
 
   test(
-    "are type-checked beside those, and say whom they miss",
+    "are type-checked beside those, as a bundler resolves, and say whom they miss",
     async () => {
       expect(await complaints(["@types", "elysia", "ioredis", "postgres"])).toEqual([])
       const without = (await complaints(["@types"])).join("\n")
