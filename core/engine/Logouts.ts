@@ -116,6 +116,13 @@ export const makeLogouts = ({
   /** Workspaces with calls that are due some time, as far as this process knows. */
   const known = new Map<WorkspaceId, { readonly workspace: Workspace; readonly from: Instant }>()
 
+  /** Calls of this process in one millisecond. */
+  let lately = { at: 0, calls: 0 }
+  const placeAt = (at: Instant): string => {
+    lately = { at, calls: lately.at === at ? lately.calls + 1 : 0 }
+    return String(lately.calls).padStart(6, "0") + hexOf(entropy.bytes(8))
+  }
+
   const knows = (workspace: Workspace, from: Instant) => {
     const before = known.get(workspace.id)
     known.set(workspace.id, { workspace, from: before === undefined || from < before.from ? from : before.from })
@@ -170,7 +177,7 @@ export const makeLogouts = ({
         // A code that comes back later would name a session that is over.
         const isOnline = grant._tag === "Active" && grant.authentication?.offline !== true
         if (grant._tag === "Pending" || (isTold && isOnline)) ending.push(grant.id)
-        if (isTold) due.set(sid, callOf(grant.client, user, sid, now, hexOf(entropy.bytes(8))))
+        if (isTold) due.set(sid, callOf(grant.client, user, sid, now, placeAt(now)))
       })
     )
     for (const call of due.values()) {
@@ -246,11 +253,13 @@ export const makeLogouts = ({
           yield* changeOwn(id, client, (queue) => failed(queue, self, delivered, now))
           return
         }
+        if (outcome !== "delivered") {
+          // Told first: whoever is stopped in between gives it up again, and tells it twice rather than never.
+          const why = outcome === "not_delivered" && "fault" in attempted ? attempted.fault : outcome
+          yield* note(audit, { workspace: id, requestId: "logout" }, { _tag: "LogoutCallGivenUp", client, why })
+        }
         yield* records.remove(id, call.id)
         delivered = true
-        if (outcome === "delivered") continue
-        const why = outcome === "not_delivered" && "fault" in attempted ? attempted.fault : outcome
-        yield* note(audit, { workspace: id, requestId: "logout" }, { _tag: "LogoutCallGivenUp", client, why })
       }
     }
   })

@@ -64,10 +64,10 @@ export const logoutKind: RecordKind<LogoutRecord> = {
 /** 13 digits last until the year 2286, so the ids of one client's calls are in the order of their time. */
 const digits = 13
 
-/** `drawn`: tells calls of one millisecond apart. */
-export const callOf = (client: ClientId, user: UserId, sid: Digest, at: Instant, drawn: string): LogoutCall => ({
+/** `place`: tells calls of one millisecond apart, and puts those of one process in their order. */
+export const callOf = (client: ClientId, user: UserId, sid: Digest, at: Instant, place: string): LogoutCall => ({
   _tag: "Call",
-  id: `call:${client}:${String(at).padStart(digits, "0")}:${drawn}`,
+  id: `call:${client}:${String(at).padStart(digits, "0")}:${place}`,
   client,
   user,
   sid,

@@ -2,6 +2,9 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt, decodeProtectedHeader } from "jose"
+import { emptied, type LogoutQueue, taken, woken } from "../../core/engine/logoutCalls.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   form,
@@ -357,6 +360,25 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       ))
   }
 })
+
+test("a call that is given up is told to the audit before it is forgotten, and one that comes meanwhile is seen", () =>
+  atSignIn(
+    Effect.fnUntraced(function* (world, web) {
+      const client = yield* app(world)
+      web.answers.set(told, 400)
+      yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+      world.away.add("remove logout")
+      yield* Effect.exit(delivered(world))
+      const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
+      expect([web.posted.length, given.length]).toEqual([1, 1])
+      const own = ClientId.make(client.id)
+      const leased = taken(woken(undefined, own, Instant.make(1)) as LogoutQueue, "me", Instant.make(2)) as LogoutQueue
+      expect(emptied(leased, "me")?.waiting).toBe(false)
+      const again = woken(leased, own, Instant.make(3)) as LogoutQueue
+      expect(emptied(again, "me")).toMatchObject({ waiting: true, woken: false, lease: { by: "me" } })
+      expect(emptied(again, "another")).toBeUndefined()
+    })
+  ))
 
 describe("a registration", () => {
   const wrong: ReadonlyArray<readonly [string, object]> = [
