@@ -14,7 +14,7 @@ export const usualScripts = 500
 export const scripts = read("TESSERA_RUNS", usualScripts)
 
 export const seed = read("TESSERA_SEED", 1)
-export const scriptSeed = read("TESSERA_SEED", 3)
+export const scriptSeed = read("TESSERA_SEED", 7)
 
 /** Laws take their time, and more of it when asked for more runs. */
 export const patience = 60_000 + scripts * 120

@@ -1,4 +1,4 @@
-import type { Ref } from "../script/Command.ts"
+import type { KeyName, Ref } from "../script/Command.ts"
 import type { Scope } from "./State.ts"
 
 /** What the model says about an answer; where the documents leave a choice, several statuses or codes fit. */
@@ -6,6 +6,7 @@ export type Expectation =
   /** An OAuth error as JSON. */
   | { readonly _tag: "Refused"; readonly status: ReadonlyArray<number>; readonly error: ReadonlyArray<string> }
   | { readonly _tag: "Registered"; readonly hasSecret: boolean; readonly grants: ReadonlyArray<string> }
+  | { readonly _tag: "Pushed" }
   | { readonly _tag: "ConsentPage" }
   /** Something readable, and no redirect. */
   | { readonly _tag: "Page" }
@@ -21,6 +22,7 @@ export type Expectation =
       readonly _tag: "Tokens"
       readonly scope: ReadonlyArray<Scope>
       readonly expiresIn: number
+      readonly boundTo: KeyName | null
       /** `same`: byte for byte what that command was answered. */
       readonly refresh: "none" | "new" | { readonly sameAs: Ref }
     }
@@ -32,10 +34,11 @@ export type Expectation =
       readonly scope: ReadonlyArray<Scope>
       readonly resource: string | null
       readonly issuer: string
+      readonly boundTo: KeyName | null
     }
   | { readonly _tag: "Done"; readonly status: number }
   | { readonly _tag: "Admitted"; readonly user: string | null }
-  | { readonly _tag: "Turned away"; readonly status: number; readonly error: string | null }
+  | { readonly _tag: "Turned away"; readonly status: number; readonly error: ReadonlyArray<string> | null }
   | { readonly _tag: "Forbidden" }
   /** Nothing was asked over HTTP. */
   | { readonly _tag: "Silence" }

@@ -1,4 +1,4 @@
-import type { Ref } from "../script/Command.ts"
+import type { KeyName, Ref } from "../script/Command.ts"
 import type { WorkspaceNumber } from "./World.ts"
 
 /** `admin` is there only where the world has APIs; it implies `api`. */
@@ -23,8 +23,8 @@ export interface Client {
   readonly deletedAt: number | null
 }
 
-/** What a consent page stands for. */
-export interface Page {
+/** What a client asked for: for a consent page, or pushed before it. */
+interface Asked {
   readonly ref: Ref
   readonly client: Ref
   readonly user: string
@@ -33,8 +33,22 @@ export interface Page {
   readonly scope: ReadonlyArray<Scope>
   readonly resource: string | null
   readonly hasChallenge: boolean
-  readonly shownAt: number
+  /** The key that the code is bound to, if any. */
+  readonly boundTo: KeyName | null
+  /** Under which the page's form, or the `request_uri`, is sealed. */
   readonly key: number
+}
+
+/** A pushed request, which a browser may come with until then. */
+export interface Request extends Asked {
+  readonly until: number
+}
+
+/** What a consent page stands for. */
+export interface Page extends Asked {
+  /** The pushed request that it is about; all pages of one are answered together. */
+  readonly request: Ref | null
+  readonly shownAt: number
   readonly decided: "approve" | "deny" | null
 }
 
@@ -48,12 +62,14 @@ export interface Grant {
   readonly client: Ref
   /** Nobody, where the client acts for the workspace. */
   readonly user: string | null
-  /** Where it was approved. */
+  /** Where it was approved: the page, or the pushed request that it was about. */
   readonly page: Ref | null
   readonly scope: ReadonlyArray<Scope>
   readonly resource: string | null
   readonly redirect: string
   readonly hasChallenge: boolean
+  /** While its code is out, the key that this is bound to; then that of a public client's refresh tokens. */
+  readonly boundTo: KeyName | null
   readonly bornAt: number
   readonly codeKey: number
   /** 0 while its code is out, then 1 and one more with every refresh. */
@@ -69,6 +85,7 @@ export interface Access {
   readonly resource: string | null
   readonly expiresAt: number
   readonly key: number
+  readonly boundTo: KeyName | null
   readonly isRevoked: boolean
 }
 
@@ -85,6 +102,7 @@ export interface State {
   /** The key ring, the sealing key first. */
   readonly keys: ReadonlyArray<number>
   readonly clients: ReadonlyMap<Ref, Client>
+  readonly requests: ReadonlyMap<Ref, Request>
   readonly pages: ReadonlyMap<Ref, Page>
   readonly grants: ReadonlyMap<GrantName, Grant>
   readonly access: ReadonlyMap<Ref, Access>
@@ -95,6 +113,7 @@ export const beginning = (now: number): State => ({
   now,
   keys: [1],
   clients: new Map(),
+  requests: new Map(),
   pages: new Map(),
   grants: new Map(),
   access: new Map(),
@@ -108,6 +127,11 @@ const put = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> 
 export const withClient = (state: State, client: Client): State => ({
   ...state,
   clients: put(state.clients, client.ref, client)
+})
+
+export const withRequest = (state: State, request: Request): State => ({
+  ...state,
+  requests: put(state.requests, request.ref, request)
 })
 
 export const withPage = (state: State, page: Page): State => ({ ...state, pages: put(state.pages, page.ref, page) })

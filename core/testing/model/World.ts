@@ -23,6 +23,8 @@ export interface World {
   readonly methods: ReadonlyArray<ClientMethod>
   /** There is a scope that implies another one, and requests name several resources at once. */
   readonly apis?: boolean
+  /** Clients prove keys and push requests. A system other than the core has no part in it: `false` leaves it out. */
+  readonly keys?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
@@ -32,6 +34,9 @@ export type WorkspaceNumber = 0 | 1
 const second = 1000
 const minute = 60 * second
 const day = 24 * 60 * minute
+
+/** How long a browser has to come with a pushed request. */
+export const pushedTtl = minute
 
 /** What a server does that nobody has configured. */
 export const defaultWorld: World = {

@@ -1,12 +1,12 @@
-import type { Authorize } from "../script/Command.ts"
+import type { Authorize, Push } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
 import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
 import { type Client, type Scope, sealingKey, withPage } from "./State.ts"
 import { grantable } from "./scope.ts"
 
-interface AuthorizeFacts extends Facts {
-  readonly command: Authorize
+export interface AuthorizeFacts extends Facts {
+  readonly command: Authorize | (Push & { readonly twice: null })
   readonly client: Client | undefined
   readonly redirect: string | null
   readonly redirectFits: boolean
@@ -48,7 +48,7 @@ const sentBack =
     ]
   }
 
-const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
+export const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
   {
     name: "a repeated parameter is refused (RFC 6749 §3.1)",
     when: ({ command }) => command.twice !== null,
@@ -92,6 +92,20 @@ const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
   }
 ]
 
+/** What a person is asked. */
+export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFacts) => ({
+  ref: command.id,
+  client: command.client,
+  user: command.user,
+  redirect: redirect ?? "",
+  state: command.state,
+  scope,
+  resource: target === "invalid" ? null : target.resource,
+  hasChallenge: command.challenge !== "none",
+  boundTo: command.jkt ?? null,
+  key: sealingKey(state)
+})
+
 export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   {
     name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
@@ -107,20 +121,13 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   {
     name: "who is signed in is asked for consent (RFC 6749 §4.1.1)",
     when: () => true,
-    gives: ({ state, command, redirect, scope, target }) => [
+    gives: (facts) => [
       {
         expect: { _tag: "ConsentPage" },
-        next: withPage(state, {
-          ref: command.id,
-          client: command.client,
-          user: command.user,
-          redirect: redirect ?? "",
-          state: command.state,
-          scope,
-          resource: target === "invalid" ? null : target.resource,
-          hasChallenge: command.challenge !== "none",
-          shownAt: state.now,
-          key: sealingKey(state),
+        next: withPage(facts.state, {
+          ...askedBy(facts),
+          request: null,
+          shownAt: facts.state.now,
           decided: null
         })
       }
@@ -128,10 +135,11 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   }
 ]
 
-export const authorize = (facts: Facts, command: Authorize): ReadonlyArray<Alternative> => {
+/** What is known of a request, however it came. */
+export const readAsked = <C extends AuthorizeFacts["command"]>(facts: Facts, command: C) => {
   const client = facts.state.clients.get(command.client)
   const redirect = client === undefined ? null : redirectText(client.redirects, command.redirect, command.twist)
-  return firstThatHolds(authorizeRules, {
+  return {
     ...facts,
     command,
     client,
@@ -139,5 +147,8 @@ export const authorize = (facts: Facts, command: Authorize): ReadonlyArray<Alter
     redirectFits: redirect !== null && (client?.redirects ?? []).some((registered) => fits(redirect, registered)),
     scope: grantable(command.scope, facts.world),
     target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0)
-  })
+  }
 }
+
+export const authorize = (facts: Facts, command: Authorize): ReadonlyArray<Alternative> =>
+  firstThatHolds(authorizeRules, readAsked(facts, command))

@@ -1,4 +1,5 @@
 import type { Check } from "../script/Command.ts"
+import { provenKey } from "./keys.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
 import { reaches } from "./scope.ts"
 import { type Standing, standingOf } from "./standing.ts"
@@ -9,8 +10,12 @@ interface CheckFacts extends Facts {
 }
 
 const turnedAway =
-  (error: string | null) =>
+  (...error: ReadonlyArray<string>) =>
   ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Turned away", status: 401, error }, next: state }]
+
+const unasked = ({ state }: Facts): ReadonlyArray<Outcome> => [
+  { expect: { _tag: "Turned away", status: 401, error: null }, next: state }
+]
 
 const forbidden = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Forbidden" }, next: state }]
 
@@ -35,12 +40,22 @@ export const checkRules: ReadonlyArray<Rule<CheckFacts>> = [
   {
     name: "who shows no token is told where to get one (RFC 6750 §3.1, RFC 9728 §5.1)",
     when: ({ command }) => command.token === null,
-    gives: turnedAway(null)
+    gives: unasked
   },
   {
     name: "who shows a token that counts for nothing is turned away (RFC 6750 §3.1)",
     when: ({ standing }) => standing._tag !== "access",
-    gives: turnedAway("invalid_token")
+    gives: turnedAway("invalid_token", "invalid_dpop_proof")
+  },
+  {
+    name: "a proof that its key did not sign opens nothing (RFC 9449 §4.3)",
+    when: ({ command }) => command.key === "forged",
+    gives: turnedAway("invalid_token", "invalid_dpop_proof")
+  },
+  {
+    name: "a token that is bound opens nothing without its key, and one that is not, nothing as if it were (RFC 9449 §7)",
+    when: ({ command, standing }) => standing._tag === "access" && standing.access.boundTo !== provenKey(command.key),
+    gives: turnedAway("invalid_token", "invalid_dpop_proof")
   },
   {
     name: "a token for one resource may be turned away at another (RFC 8707 §3)",

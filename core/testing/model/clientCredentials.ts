@@ -1,4 +1,5 @@
 import type { ClientCredentials } from "../script/Command.ts"
+import { forgery, provenKey } from "./keys.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import {
   type Alternative,
@@ -40,6 +41,7 @@ const faults: ReadonlyArray<Fault<ClientCredentialsFacts>> = [
 
 export const clientCredentialsRules: ReadonlyArray<Rule<ClientCredentialsFacts>> = [
   ...proofRules,
+  forgery,
   {
     name: "a client that did not register for it may not act alone (RFC 6749 §5.2)",
     when: ({ presenter }) => presenter?.mayActAlone === false,
@@ -61,6 +63,7 @@ export const clientCredentialsRules: ReadonlyArray<Rule<ClientCredentialsFacts>>
         resource: null,
         redirect: "",
         hasChallenge: false,
+        boundTo: null,
         bornAt: state.now,
         codeKey: 0,
         generation: 0,
@@ -70,7 +73,8 @@ export const clientCredentialsRules: ReadonlyArray<Rule<ClientCredentialsFacts>>
       const known = state.grants.has(grant.name) ? state : withGrant(state, grant)
       const keptUntil = Math.max(presenter.keptUntil, state.now + keptWhenUsed)
       const next = withClient(known, { ...presenter, keptUntil })
-      const issued = { ref: command.id, grant, scope: ["api"] as const, resource: target.resource }
+      const boundTo = provenKey(command.key)
+      const issued = { ref: command.id, grant, scope: ["api"] as const, resource: target.resource, boundTo }
       return [
         ...withoutRefresh(facts, next, issued),
         ...(asksBeyond(command.scope, ["api"], facts.world) ? refused(400, "invalid_scope")(facts) : [])

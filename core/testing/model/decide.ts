@@ -20,17 +20,24 @@ interface DecideFacts extends Facts {
 
 const readablePage = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
 
+/** Pages of one pushed request are answered with each other. */
+const answered = (state: State, page: Page, decided: "approve" | "deny"): State =>
+  [...state.pages.values()]
+    .filter(({ ref, request }) => ref === page.ref || (request !== null && request === page.request))
+    .reduce((before, one) => withPage(before, { ...one, decided }), state)
+
 const approved = ({ state, page, command, world, client }: DecideFacts): ReadonlyArray<Outcome> => {
   if (page === undefined || client === undefined) return []
   const grant: Grant = {
     name: `grant#${command.id}`,
     client: page.client,
     user: page.user,
-    page: page.ref,
+    page: page.request ?? page.ref,
     scope: page.scope,
     resource: page.resource,
     redirect: page.redirect,
     hasChallenge: page.hasChallenge,
+    boundTo: page.boundTo,
     bornAt: state.now,
     codeKey: sealingKey(state),
     generation: 0,
@@ -46,7 +53,7 @@ const approved = ({ state, page, command, world, client }: DecideFacts): Readonl
         issuer: world.issuers[client.workspace],
         error: null
       },
-      next: withClient(withPage(withGrant(state, grant), { ...page, decided: "approve" }), {
+      next: withClient(answered(withGrant(state, grant), page, "approve"), {
         ...client,
         heldUnder: null
       })
@@ -55,7 +62,7 @@ const approved = ({ state, page, command, world, client }: DecideFacts): Readonl
 }
 
 const grantOf = (state: State, page: Page | undefined): Grant | undefined =>
-  [...state.grants.values()].find((grant) => page !== undefined && grant.page === page.ref)
+  [...state.grants.values()].find((grant) => page !== undefined && grant.page === (page.request ?? page.ref))
 
 /** No, after a yes that no client has made use of yet, takes the yes back. */
 const takenBack = (state: State, page: Page): State => {
@@ -75,7 +82,7 @@ const denied = ({ state, page, world, client }: DecideFacts): ReadonlyArray<Outc
             issuer: world.issuers[client.workspace],
             error: ["access_denied"]
           },
-          next: withPage(takenBack(state, page), { ...page, decided: "deny" })
+          next: answered(takenBack(state, page), page, "deny")
         }
       ]
 

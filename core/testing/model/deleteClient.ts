@@ -10,7 +10,7 @@ interface DeleteFacts extends Facts {
 const done = { _tag: "Done", status: 204 } as const
 
 const refusedAccess = ({ state }: Facts): ReadonlyArray<Outcome> => [
-  { expect: { _tag: "Turned away", status: 401, error: "invalid_token" }, next: state }
+  { expect: { _tag: "Turned away", status: 401, error: ["invalid_token"] }, next: state }
 ]
 
 export const deleteClientRules: ReadonlyArray<Rule<DeleteFacts>> = [

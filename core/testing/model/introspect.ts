@@ -20,7 +20,8 @@ const known = ({ state, standing, world, presenter }: IntrospectFacts): Readonly
     user: grant.user,
     scope: standing._tag === "access" ? standing.access.scope : grant.scope,
     resource: standing._tag === "access" ? standing.access.resource : grant.resource,
-    issuer: world.issuers[presenter?.workspace ?? 0]
+    issuer: world.issuers[presenter?.workspace ?? 0],
+    boundTo: standing._tag === "access" ? standing.access.boundTo : null
   }
   return [{ expect, next: state }]
 }

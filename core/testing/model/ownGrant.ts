@@ -51,6 +51,7 @@ const madeBy = ({ command, state }: OwnGrantFacts, client: Client, user: string,
   resource: null,
   redirect: "",
   hasChallenge: false,
+  boundTo: null,
   bornAt: state.now,
   codeKey: 0,
   generation: 1,
@@ -66,6 +67,6 @@ export const beginsGrant =
     if (presenter === undefined) return []
     const grant = madeBy(facts, presenter, of.user, of.scope)
     const next = withClient(withGrant(state, grant), { ...presenter, hasCompletedAFlow: true })
-    const issued = { ref: command.id, grant, scope: of.scope, resource: null }
+    const issued = { ref: command.id, grant, scope: of.scope, resource: null, boundTo: null }
     return of.refresh ? withNewRefresh(facts, next, issued) : withoutRefresh(facts, next, issued)
   }

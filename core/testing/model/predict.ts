@@ -7,6 +7,7 @@ import { deleteClient } from "./deleteClient.ts"
 import { introspect } from "./introspect.ts"
 import { ownGrant } from "./ownGrant.ts"
 import { keepHouse, wait } from "./pass.ts"
+import { push, visit } from "./push.ts"
 import type { Alternative, Facts } from "./Rule.ts"
 import { redeem } from "./redeem.ts"
 import { refresh } from "./refresh.ts"
@@ -20,6 +21,10 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return register(facts, step)
     case "Authorize":
       return authorize(facts, step)
+    case "Push":
+      return push(facts, step)
+    case "Visit":
+      return visit(facts, step)
     case "Decide":
       return decide(facts, step)
     case "Redeem":

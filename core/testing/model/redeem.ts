@@ -1,4 +1,5 @@
 import type { Redeem } from "../script/Command.ts"
+import { forgery, provenKey } from "./keys.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import {
   type Alternative,
@@ -98,6 +99,11 @@ const faults: ReadonlyArray<Fault<RedeemFacts>> = [
     errors: ["invalid_grant"]
   },
   {
+    name: "a code that named a key is redeemed with no other (RFC 9449 §10)",
+    when: ({ grant, command }) => grant?.boundTo != null && grant.boundTo !== provenKey(command.key),
+    errors: ["invalid_grant", "invalid_dpop_proof"]
+  },
+  {
     name: "a resource beyond what was bound is refused (RFC 8707 §2.2)",
     when: (facts) => facts.target === "invalid" && !isForeign(facts),
     errors: ["invalid_target"]
@@ -106,6 +112,7 @@ const faults: ReadonlyArray<Fault<RedeemFacts>> = [
 
 export const redeemRules: ReadonlyArray<Rule<RedeemFacts>> = [
   ...proofRules,
+  forgery,
   {
     name: "a client without the code grant may not redeem (RFC 6749 §5.2)",
     when: ({ presenter }) => presenter?.mayUseCodes === false,
@@ -148,13 +155,17 @@ export const redeemRules: ReadonlyArray<Rule<RedeemFacts>> = [
     gives: (facts) => {
       const { state, grant, presenter, command, target } = facts
       if (grant === undefined || presenter === undefined || target === "invalid") return []
-      const active: Grant = { ...grant, generation: 1, turnedAt: state.now }
+      const boundTo = provenKey(command.key)
+      // RFC 9449 §5: a confidential client proves itself with each refresh, and may change its key.
+      const line = presenter.isPublic ? boundTo : null
+      const active: Grant = { ...grant, generation: 1, turnedAt: state.now, boundTo: line }
       const next = withClient(withGrant(state, active), { ...presenter, hasCompletedAFlow: true })
       return withNewRefresh(facts, next, {
         ref: command.id,
         grant: active,
         scope: grant.scope,
-        resource: target.resource
+        resource: target.resource,
+        boundTo
       })
     }
   }

@@ -1,4 +1,5 @@
 import type { Refresh } from "../script/Command.ts"
+import { forgery, provenKey } from "./keys.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import {
   type Alternative,
@@ -70,15 +71,19 @@ const badToken = (facts: RefreshFacts): ReadonlyArray<Outcome> =>
 
 /** What the answer carries, once the token's standing is settled. */
 const granted = (facts: RefreshFacts, isRetry: boolean): ReadonlyArray<Outcome> => {
-  const { state, grant, command, target } = facts
+  const { state, grant, command, presenter, target } = facts
   if (grant === undefined || target === "invalid") return []
+  const boundTo = provenKey(command.key)
   const issued = {
     ref: command.id,
     scope: narrowed(command.scope, grant.scope, facts.world),
-    resource: target.resource
+    resource: target.resource,
+    boundTo
   }
   if (isRetry) return withSameRefresh(facts, state, { ...issued, grant })
-  const turned: Grant = { ...grant, generation: grant.generation + 1, turnedAt: state.now }
+  // RFC 9449 §5: a public client that proves a key is bound to it from then on.
+  const line = presenter?.isPublic === true ? (grant.boundTo ?? boundTo) : null
+  const turned: Grant = { ...grant, generation: grant.generation + 1, turnedAt: state.now, boundTo: line }
   return withNewRefresh(facts, withGrant(state, turned), { ...issued, grant: turned })
 }
 
@@ -98,6 +103,7 @@ const faults: ReadonlyArray<Fault<RefreshFacts>> = [
 
 export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
   ...proofRules,
+  forgery,
   {
     name: "a client without the code grant has nothing to refresh (RFC 6749 §5.2)",
     when: ({ presenter }) => presenter?.mayUseCodes === false,
@@ -117,6 +123,11 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
     name: "the refresh token of a dead grant is refused",
     when: ({ grant, state }) => grant !== undefined && !isAlive(state, grant),
     gives: badToken
+  },
+  {
+    name: "a refresh token that is bound is nothing without its key, and ends nothing (RFC 9449 §5)",
+    when: ({ command, grant }) => grant?.boundTo != null && grant.boundTo !== provenKey(command.key),
+    gives: (facts) => refused400("invalid_grant", "invalid_dpop_proof", ...errorsOf(malformations, facts))(facts)
   },
   {
     name: "a reuse that asks for what nobody has may be told that first",

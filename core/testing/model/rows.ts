@@ -4,6 +4,7 @@ import { clientCredentialsRules } from "./clientCredentials.ts"
 import { decideRules } from "./decide.ts"
 import { deleteClientRules } from "./deleteClient.ts"
 import { introspectRules } from "./introspect.ts"
+import { pushRules, visitRules } from "./push.ts"
 import { redeemRules } from "./redeem.ts"
 import { refreshRules } from "./refresh.ts"
 import { registerRules } from "./register.ts"
@@ -14,6 +15,8 @@ export const rows: ReadonlySet<string> = new Set(
   [
     registerRules,
     authorizeRules,
+    pushRules,
+    visitRules,
     decideRules,
     redeemRules,
     refreshRules,

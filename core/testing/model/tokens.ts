@@ -1,4 +1,4 @@
-import type { Ref } from "../script/Command.ts"
+import type { KeyName, Ref } from "../script/Command.ts"
 import type { Expectation } from "./Expectation.ts"
 import type { Facts, Outcome } from "./Rule.ts"
 import { type Grant, type Scope, type State, sealingKey, withAccess, withRefresh } from "./State.ts"
@@ -8,6 +8,8 @@ interface Issued {
   readonly grant: Grant
   readonly scope: ReadonlyArray<Scope>
   readonly resource: string | null
+  /** The key that was proven. */
+  readonly boundTo: KeyName | null
 }
 
 /** The last moment that anything refreshed from a grant may live. */
@@ -19,7 +21,7 @@ export const endOf = (grant: Grant, { world }: Facts): number => grant.bornAt + 
 const withAccessToken = (
   facts: Facts,
   state: State,
-  { ref, grant, scope, resource }: Issued,
+  { ref, grant, scope, resource, boundTo }: Issued,
   refresh: "none" | "new" | { readonly sameAs: Ref }
 ): ReadonlyArray<Outcome> => {
   const full = state.now + facts.world.accessTtl
@@ -30,9 +32,11 @@ const withAccessToken = (
       _tag: "Tokens",
       scope,
       expiresIn: Math.floor((expiresAt - state.now) / 1000),
+      boundTo,
       refresh
     }
-    const access = { grant: grant.name, scope, resource, expiresAt, key: sealingKey(state), isRevoked: false }
+    const key = sealingKey(state)
+    const access = { grant: grant.name, scope, resource, expiresAt, key, boundTo, isRevoked: false }
     return { expect, next: withAccess(state, ref, access) }
   })
 }

@@ -24,6 +24,10 @@ export const needs = (step: Step): ReadonlyArray<string> => {
   switch (step._tag) {
     case "Authorize":
       return [`client#${step.client}`]
+    case "Push":
+      return [`client#${step.client}`]
+    case "Visit":
+      return [`request#${step.request}`, `client#${step.client}`]
     case "Decide":
       return [`page#${step.page}`]
     case "Redeem":
@@ -65,7 +69,11 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       keep("registration", textField(body, "registration_access_token"))
       break
     }
-    case "Authorize": {
+    case "Push":
+      keep("request", textField(jsonOf(response), "request_uri"))
+      break
+    case "Authorize":
+    case "Visit": {
       const form = response.status === 200 ? readConsentForm(response.body) : null
       keep("page", form === null ? null : JSON.stringify(form))
       break

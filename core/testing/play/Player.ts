@@ -21,8 +21,9 @@ export const playOver = (system: SystemUnderTest, world: World, script: Script):
   playWith(system, world, scenarioOf(script))
 
 export const playWith = (system: SystemUnderTest, world: World, scenario: Scenario): Player => {
+  let now = world.startsAt
   const asked = Effect.fnUntraced(function* (step: Step, ledger: Ledger) {
-    const sending = requestOf({ world, scenario, ledger }, step)
+    const sending = requestOf({ world, scenario, ledger, now }, step)
     if (sending === null) return null
     const { request, signedIn } = sending
     if (signedIn === null) return yield* system.request(request)
@@ -37,7 +38,10 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
   const play: Player["play"] = (step, ledger) => {
     switch (step._tag) {
       case "Wait":
-        return Effect.as(system.pass(step.millis), null)
+        return Effect.map(system.pass(step.millis), () => {
+          now += step.millis
+          return null
+        })
       case "Housekeeping":
         switch (step.what) {
           case "add a key":

@@ -3,9 +3,10 @@ import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
-import type { World } from "../model/World.ts"
+import { pushedTtl, type World } from "../model/World.ts"
 import type { Step } from "../script/Command.ts"
 import type { Player } from "./Player.ts"
+import { jktOf } from "./proofs.ts"
 
 const noStore: ReadonlyArray<readonly [string, string]> = [["cache-control", "no-store"]]
 
@@ -42,6 +43,8 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
     }
     case "Refused":
       return json(expect.status[0] ?? 400, { error: expect.error[0] })
+    case "Pushed":
+      return json(201, { request_uri: `request-${step.id}`, expires_in: pushedTtl / 1000 })
     case "ConsentPage":
       return html(
         200,
@@ -60,7 +63,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
     case "Tokens": {
       const refresh = state.refresh.get(step.id)
       return json(200, {
-        token_type: "Bearer",
+        token_type: expect.boundTo === null ? "Bearer" : "DPoP",
         access_token: `access-${step.id}`,
         expires_in: expect.expiresIn,
         scope: expect.scope.join(" "),
@@ -77,7 +80,8 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         scope: expect.scope.join(" "),
         client_id: `client-${expect.client}`,
         ...(expect.user === null ? {} : { sub: expect.user }),
-        aud: expect.resource?.split(" ") ?? expect.issuer
+        aud: expect.resource?.split(" ") ?? expect.issuer,
+        ...(expect.boundTo === null ? {} : { cnf: { jkt: jktOf(expect.boundTo) } })
       })
     case "Done":
       return bare(expect.status)
@@ -86,7 +90,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
     case "Turned away":
       return bare(expect.status, [
         "www-authenticate",
-        expect.error === null ? "Bearer" : `Bearer error="${expect.error}"`
+        expect.error === null ? "Bearer" : `Bearer error="${expect.error[0]}"`
       ])
     case "Forbidden":
       return bare(403, ["www-authenticate", 'Bearer error="insufficient_scope", scope="x"'])

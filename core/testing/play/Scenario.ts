@@ -11,6 +11,7 @@ import {
 /** The script as a dictionary: what a later line needs to know about an earlier one. */
 export interface Scenario {
   readonly register: (ref: Ref) => Register | undefined
+  /** Of a visit: what was pushed before it. */
   readonly authorize: (ref: Ref) => Authorize | undefined
   readonly decide: (ref: Ref) => Decide | undefined
 }
@@ -23,7 +24,9 @@ export const scenarioFrom = (steps: ReadonlyMap<Ref, Step>): Scenario => ({
   },
   authorize: (ref) => {
     const step = steps.get(ref)
-    return step?._tag === "Authorize" ? step : undefined
+    if (step?._tag !== "Visit") return step?._tag === "Authorize" ? step : undefined
+    const pushed = steps.get(step.request)
+    return pushed?._tag === "Push" ? { ...pushed, _tag: "Authorize", twice: null } : undefined
   },
   decide: (ref) => {
     const step = steps.get(ref)

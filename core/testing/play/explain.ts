@@ -47,8 +47,8 @@ const distinct = (states: ReadonlyArray<State>): ReadonlyArray<State> => {
 const sorted = (map: ReadonlyMap<string | number, unknown>): ReadonlyArray<string> =>
   [...map].map(([name, value]) => `${name} ${JSON.stringify(value)}`).sort()
 
-const keyOf = ({ now, keys, clients, pages, grants, access, refresh }: State): string =>
-  JSON.stringify([now, keys, ...[clients, pages, grants, access, refresh].map(sorted)])
+const keyOf = ({ now, keys, clients, requests, pages, grants, access, refresh }: State): string =>
+  JSON.stringify([now, keys, ...[clients, requests, pages, grants, access, refresh].map(sorted)])
 
 const joined = (all: ReadonlyArray<Explanation>): Explanation => ({
   states: all.flatMap(({ states }) => states),
@@ -75,6 +75,9 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 /** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
 const isRecognised = (step: Step): boolean =>
   ["Redeem", "Refresh", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
+
+/** A proof is remembered before anything is decided; whoever is told of trouble with that comes with another one. */
+const ownWrite = (step: Step): Fault["write"] => ("key" in step && step.key !== undefined ? 2 : 1)
 
 /** A client one of whose writes was struck may or may not count as one that completed a flow, or was used. */
 const withFlowsOf = (before: State, after: State): State => ({
@@ -107,7 +110,7 @@ const explainTrouble = (
     const explained = explainStep(evidence, state, answered)
     return { ...explained, states: withAndWithoutFlows(state, explained.states) }
   }
-  if (alone && fault.what === "lost, applied" && fault.write === 1 && isRecognised(step)) {
+  if (alone && fault.what === "lost, applied" && fault.write === ownWrite(step) && isRecognised(step)) {
     const complaint = "a write that was applied was not recognised when its answer was lost"
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }

@@ -7,6 +7,7 @@ import { Limiter } from "../../ports/Limiter.ts"
 import { Pages } from "../../ports/Pages.ts"
 import { RegistrationPolicy } from "../../ports/RegistrationPolicy.ts"
 import { ResourceOwner, type SignedIn } from "../../ports/ResourceOwner.ts"
+import { Signatures } from "../../ports/Signatures.ts"
 import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { UserId } from "../../rules/Id.ts"
@@ -16,8 +17,9 @@ import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 import { drawFrom } from "../Draw.ts"
-import type { World } from "../model/World.ts"
+import { pushedTtl, type World } from "../model/World.ts"
 import { manualClock, withClock } from "./ManualClock.ts"
+import { scriptSignatures } from "./proofs.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 import { troubledStorage } from "./TroubledStorage.ts"
 
@@ -53,6 +55,7 @@ const withAdmin: ScopeRegistry = [
 const policyOf = (world: World): Policy => ({
   ...standardPolicy,
   consentTtl: world.consentTtl,
+  pushedTtl,
   codeTtl: world.codeTtl,
   accessTtl: world.accessTtl,
   refreshIdleTtl: world.refreshIdleTtl,
@@ -120,6 +123,7 @@ export const inProcess = Effect.fnUntraced(function* (
 
   // The ports that rows ask for, which a process that was killed has again when it starts.
   const ambient = yield* Effect.context<never>()
+  const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
   const start = makeTessera({ policy: policyOf(world), ...rows }).pipe(
     Effect.provide(
       Layer.mergeAll(
@@ -131,7 +135,9 @@ export const inProcess = Effect.fnUntraced(function* (
         RegistrationPolicy.layerOpen,
         Limiter.layerNone,
         Pages.layer(),
-        Workspaces.layerByHost(workspacesOf(world))
+        Workspaces.layerByHost(workspacesOf(world)),
+        // Without it the core knows no keys.
+        world.keys === true ? Layer.succeed(Signatures, scriptSignatures(signatures)) : Layer.empty
       ),
       { local: true }
     ),

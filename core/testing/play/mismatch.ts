@@ -1,9 +1,11 @@
 import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
+import { pushedTtl } from "../model/World.ts"
 import type { Step } from "../script/Command.ts"
 import { readConsentForm } from "./ConsentForm.ts"
 import type { Ledger } from "./Ledger.ts"
+import { jktOf } from "./proofs.ts"
 import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
 
 /** What is known when an answer is compared. */
@@ -62,6 +64,19 @@ const registered = (comparing: Comparing, expect: Expectation & { readonly _tag:
   )
 }
 
+/** RFC 9126 §2.2. */
+const pushed = (comparing: Comparing): Complaint => {
+  const { ledger, response, step } = comparing
+  const body = jsonOf(response)
+  return first(
+    status(comparing, 201),
+    noRedirect(comparing),
+    notStored(comparing),
+    unless(isNew(ledger, `request#${step.id}`, textField(body, "request_uri")), "request_uri is missing or not new"),
+    unless(body?.expires_in === pushedTtl / 1000, `expires_in is not ${pushedTtl / 1000}`)
+  )
+}
+
 const refused = (comparing: Comparing, expect: Expectation & { readonly _tag: "Refused" }): Complaint => {
   const error = textField(jsonOf(comparing.response), "error")
   return first(
@@ -111,11 +126,12 @@ const refreshIs = (
 const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "Tokens" }): Complaint => {
   const { response, ledger, step } = comparing
   const body = jsonOf(response)
+  const type = expect.boundTo === null ? "Bearer" : "DPoP"
   return first(
     status(comparing, 200),
     noRedirect(comparing),
     notStored(comparing),
-    unless(textField(body, "token_type")?.toLowerCase() === "bearer", "token_type is not Bearer"),
+    unless(textField(body, "token_type")?.toLowerCase() === type.toLowerCase(), `token_type is not ${type}`),
     unless(isNew(ledger, `access#${step.id}`, textField(body, "access_token")), "access_token is missing or not new"),
     unless(body?.expires_in === expect.expiresIn, `expires_in is not ${expect.expiresIn}`),
     scopeIs(body, expect.scope),
@@ -147,7 +163,12 @@ const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Kno
     scopeIs(body, expect.scope),
     unless(textField(body, "client_id") === comparing.ledger.get(`client#${expect.client}`), "client_id is another's"),
     unless(expect.user === null || textField(body, "sub") === expect.user, `sub is not ${expect.user}`),
-    unless(audienceIs(body, expect.resource, expect.issuer), `aud is not ${expect.resource}`)
+    unless(audienceIs(body, expect.resource, expect.issuer), `aud is not ${expect.resource}`),
+    unless(
+      JSON.stringify(body?.cnf) ===
+        (expect.boundTo === null ? undefined : JSON.stringify({ jkt: jktOf(expect.boundTo) })),
+      `cnf is not of the key ${expect.boundTo}`
+    )
   )
 }
 
@@ -161,10 +182,12 @@ const turnedAway = (comparing: Comparing, expect: Expectation & { readonly _tag:
   return first(
     status(comparing, expect.status),
     noRedirect(comparing),
-    unless(/^Bearer\b/.test(challenge), "WWW-Authenticate is not Bearer"),
+    unless(/^(Bearer|DPoP)\b/.test(challenge), "WWW-Authenticate is neither Bearer nor DPoP"),
     unless(
-      expect.error === null ? !challenge.includes("error=") : challenge.includes(`error="${expect.error}"`),
-      expect.error === null ? "the challenge names an error" : `the challenge does not name ${expect.error}`
+      expect.error === null
+        ? !challenge.includes("error=")
+        : expect.error.some((error) => challenge.includes(`error="${error}"`)),
+      expect.error === null ? "the challenge names an error" : `the challenge names none of ${expect.error.join(", ")}`
     )
   )
 }
@@ -200,6 +223,8 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
       return registered(comparing, expect)
     case "Refused":
       return refused(comparing, expect)
+    case "Pushed":
+      return pushed(comparing)
     case "ConsentPage":
       return consentPage(comparing)
     case "Page":

@@ -38,6 +38,8 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "Introspect":
       return [step.by]
     case "Authorize":
+    case "Push":
+    case "Visit":
     case "DeleteClient":
       return [step.client]
     case "Decide":

@@ -4,10 +4,11 @@ import { ownGrantTypes } from "../model/ownGrant.ts"
 import { resourceText } from "../model/resource.ts"
 import type { WorkspaceNumber, World } from "../model/World.ts"
 import { byBasic, byPost } from "../script/ClientMethod.ts"
-import type { Authorize, Decide, Proof, Redeem, Ref, Register, Step } from "../script/Command.ts"
+import type { Authorize, Decide, Proof, Push, Redeem, Ref, Register, ShownKey, Step, Visit } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
 import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
+import { jktOf, proofOf } from "./proofs.ts"
 import type { Scenario } from "./Scenario.ts"
 
 type Pairs = ReadonlyArray<readonly [name: string, value: string]>
@@ -22,6 +23,8 @@ interface Scene {
   readonly world: World
   readonly scenario: Scenario
   readonly ledger: Ledger
+  /** By the system's clock. */
+  readonly now: number
 }
 
 /** Makes the `headers` of a request out of pairs. */
@@ -57,22 +60,34 @@ const requestTo = (
   }
 }
 
+/** The same request with a proof of a key beside it (RFC 9449 §4). */
+const provenBy = (
+  { now, world }: Scene,
+  workspace: WorkspaceNumber,
+  step: { readonly id: Ref; readonly key?: ShownKey | undefined },
+  request: HttpRequest,
+  token?: string
+): HttpRequest => {
+  if (step.key === undefined) return request
+  const address = new URL(world.issuers[workspace]).origin + request.path
+  const { method } = request
+  const proof = proofOf(step.key, { step: step.id, method, address, now, ...(token === undefined ? {} : { token }) })
+  return { ...request, headers: { get: (name) => (name.toLowerCase() === "dpop" ? proof : request.headers.get(name)) } }
+}
+
 const form: Pairs = [["content-type", "application/x-www-form-urlencoded"]]
 
 const workspaceOf = ({ scenario }: Scene, client: Ref): WorkspaceNumber => scenario.register(client)?.workspace ?? 0
 
 /** RFC 6749 §2.3.1: what a client sends to prove itself. */
-const proven = (
-  { ledger, scenario, world }: Scene,
-  client: Ref,
-  proof: Proof
-): { readonly headers: Pairs; readonly body: Pairs } => {
+const proven = (scene: Scene, client: Ref, proof: Proof): { readonly headers: Pairs; readonly body: Pairs } => {
+  const { ledger, scenario, world } = scene
   const id = ledger.get(`client#${client}`) ?? ""
   const kind = scenario.register(client)?.kind
   if (kind === "public") {
     return { headers: [], body: [["client_id", proof === "wrong" ? "nobody-registered-this" : id]] }
   }
-  const issuer = world.issuers[workspaceOf({ world, scenario, ledger }, client)]
+  const issuer = world.issuers[workspaceOf(scene, client)]
   const named = { id, secret: ledger.get(`secret#${client}`) ?? "", issuer }
   const own = world.methods.find(({ name }) => kind === `by ${name}`)
   switch (proof) {
@@ -89,12 +104,21 @@ const proven = (
   }
 }
 
-const posted = (scene: Scene, path: string, client: Ref, proof: Proof, fields: Pairs): HttpRequest => {
-  const { headers, body } = proven(scene, client, proof)
-  return requestTo(scene, workspaceOf(scene, client), "POST", path, {
+interface Posting {
+  readonly id: Ref
+  readonly by: Ref
+  readonly proof: Proof
+  readonly key?: ShownKey | undefined
+}
+
+const posted = (scene: Scene, path: string, step: Posting, fields: Pairs): HttpRequest => {
+  const { headers, body } = proven(scene, step.by, step.proof)
+  const workspace = workspaceOf(scene, step.by)
+  const request = requestTo(scene, workspace, "POST", path, {
     headers: [...form, ...headers],
     body: encoded([...fields, ...body])
   })
+  return provenBy(scene, workspace, step, request)
 }
 
 const oddMetadata = (step: Register): object => {
@@ -162,18 +186,24 @@ const registering = (scene: Scene, step: Register): HttpRequest =>
         : JSON.stringify(step.odd === null ? metadataOf(scene, step) : oddMetadata(step))
   })
 
-const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
-  const workspace = workspaceOf(scene, step.client)
+const named = ({ ledger }: Scene, client: Ref): Pairs => [["client_id", ledger.get(`client#${client}`) ?? ""]]
+
+/** What is asked for, without its client. */
+const askedFor = (scene: Scene, step: Authorize | Push): Pairs => {
   const registered = scene.scenario.register(step.client)?.redirects ?? []
-  const query: Pairs = [
+  return [
     ...optional("response_type", step.responseType),
-    ["client_id", scene.ledger.get(`client#${step.client}`) ?? ""],
     ...optional("redirect_uri", redirectText(registered, step.redirect, step.twist)),
     ...optional("scope", step.scope),
     ...optional("state", step.state),
-    ...each("resource", resourceText(step.resource, scene.world, workspace)),
-    ...challengeParameters(step.challenge, step.id)
+    ...each("resource", resourceText(step.resource, scene.world, workspaceOf(scene, step.client))),
+    ...challengeParameters(step.challenge, step.id),
+    ...optional("dpop_jkt", step.jkt === undefined ? null : jktOf(step.jkt))
   ]
+}
+
+const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
+  const query = [...named(scene, step.client), ...askedFor(scene, step)]
   const again = query.filter(([name]) => name === step.twice)
   const twice: Pairs =
     step.twice !== null && again.length === 0
@@ -182,7 +212,18 @@ const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
           [step.twice, "b"]
         ]
       : again
+  const workspace = workspaceOf(scene, step.client)
   return requestTo(scene, workspace, "GET", "/oauth/authorize", { query: [...query, ...twice] })
+}
+
+const visiting = (scene: Scene, step: Visit): Sending => {
+  const workspace = workspaceOf(scene, step.client)
+  const query: Pairs = [
+    ...named(scene, step.client),
+    ["request_uri", scene.ledger.get(`request#${step.request}`) ?? ""]
+  ]
+  const user = scene.scenario.authorize(step.id)?.user ?? ""
+  return { request: requestTo(scene, workspace, "GET", "/oauth/authorize", { query }), signedIn: { workspace, user } }
 }
 
 const deciding = (scene: Scene, step: Decide): Sending => {
@@ -216,7 +257,7 @@ const redeeming = (scene: Scene, step: Redeem): HttpRequest => {
   const authorize = scene.scenario.authorize(scene.scenario.decide(step.code)?.page ?? 0)
   const registered = scene.scenario.register(authorize?.client ?? 0)?.redirects ?? []
   const redirect = redirectText(registered, authorize?.redirect ?? 0, authorize?.twist ?? "as registered")
-  return posted(scene, "/oauth/token", step.by, step.proof, [
+  return posted(scene, "/oauth/token", step, [
     ["grant_type", "authorization_code"],
     ["code", scene.ledger.get(`code#${step.code}`) ?? ""],
     ...(step.redirect === "missing"
@@ -227,8 +268,8 @@ const redeeming = (scene: Scene, step: Redeem): HttpRequest => {
   ])
 }
 
-const bearing = (ledger: Ledger, token: Parameters<typeof presentedText>[1] | null): Pairs =>
-  token === null ? [] : [["authorization", `Bearer ${presentedText(ledger, token)}`]]
+const bearing = (scheme: "Bearer" | "DPoP", text: string | undefined): Pairs =>
+  text === undefined ? [] : [["authorization", `${scheme} ${text}`]]
 
 const unsigned = (request: HttpRequest): Sending => ({ request, signedIn: null })
 
@@ -243,13 +284,17 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
         request: authorizing(scene, step),
         signedIn: { workspace: workspaceOf(scene, step.client), user: step.user }
       }
+    case "Push":
+      return unsigned(posted(scene, "/oauth/par", { ...step, by: step.client }, askedFor(scene, step)))
+    case "Visit":
+      return visiting(scene, step)
     case "Decide":
       return deciding(scene, step)
     case "Redeem":
       return unsigned(redeeming(scene, step))
     case "Refresh":
       return unsigned(
-        posted(scene, "/oauth/token", step.by, step.proof, [
+        posted(scene, "/oauth/token", step, [
           ["grant_type", "refresh_token"],
           ["refresh_token", presentedText(ledger, step.token)],
           ...optional("scope", step.scope),
@@ -258,7 +303,7 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
       )
     case "ClientCredentials":
       return unsigned(
-        posted(scene, "/oauth/token", step.by, step.proof, [
+        posted(scene, "/oauth/token", step, [
           ["grant_type", "client_credentials"],
           ...optional("scope", step.scope),
           ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
@@ -266,28 +311,25 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
       )
     case "OwnGrant":
       return unsigned(
-        posted(scene, "/oauth/token", step.by, step.proof, [
-          ["grant_type", step.grantType],
-          ...Object.entries(step.fields)
-        ])
+        posted(scene, "/oauth/token", step, [["grant_type", step.grantType], ...Object.entries(step.fields)])
       )
     case "Revoke":
       return unsigned(
-        posted(scene, "/oauth/revoke", step.by, step.proof, [
+        posted(scene, "/oauth/revoke", step, [
           ["token", presentedText(ledger, step.token)],
           ...optional("token_type_hint", step.hint)
         ])
       )
     case "Introspect":
+      return unsigned(posted(scene, "/oauth/introspect", step, [["token", presentedText(ledger, step.token)]]))
+    case "Check": {
+      const text = step.token === null ? undefined : presentedText(ledger, step.token)
+      const path = step.at === "companies" ? "/rest/companies" : "/oauth/userinfo"
+      const headers = bearing(step.key === undefined ? "Bearer" : "DPoP", text)
       return unsigned(
-        posted(scene, "/oauth/introspect", step.by, step.proof, [["token", presentedText(ledger, step.token)]])
+        provenBy(scene, step.workspace, step, requestTo(scene, step.workspace, "GET", path, { headers }), text)
       )
-    case "Check":
-      return unsigned(
-        requestTo(scene, step.workspace, "GET", step.at === "companies" ? "/rest/companies" : "/oauth/userinfo", {
-          headers: bearing(ledger, step.token)
-        })
-      )
+    }
     case "DeleteClient": {
       const token = step.with === null ? "made-up" : (ledger.get(`registration#${step.with}`) ?? "")
       const path = `/oauth/register/${ledger.get(`client#${step.client}`) ?? ""}`

@@ -58,8 +58,14 @@ export type ResourceAsk =
   | "the other"
   | "one of elsewhere"
 
-export interface Authorize {
-  readonly _tag: "Authorize"
+/** A key that somebody holds. */
+export type KeyName = "first" | "second"
+
+/** The key that a proof beside a request is made with (RFC 9449 §4); `forged`: it names the first, which did not sign. */
+export type ShownKey = KeyName | "forged"
+
+/** What a client asks a person for. */
+interface Asked {
   readonly id: Ref
   readonly client: Ref
   readonly user: string
@@ -71,8 +77,29 @@ export interface Authorize {
   readonly resource: ResourceAsk
   readonly responseType: "code" | "token" | null
   readonly state: string | null
+  /** `dpop_jkt` (RFC 9449 §10). */
+  readonly jkt?: KeyName | undefined
+}
+
+export interface Authorize extends Asked {
+  readonly _tag: "Authorize"
   /** A parameter that is sent twice. */
   readonly twice: "scope" | "state" | "client_id" | "redirect_uri" | null
+}
+
+/** RFC 9126: asked by the client itself, of whoever its browser will come with. */
+export interface Push extends Asked {
+  readonly _tag: "Push"
+  readonly proof: Proof
+  readonly key?: ShownKey | undefined
+}
+
+/** A browser that comes with a pushed request, and says whose it is. */
+export interface Visit {
+  readonly _tag: "Visit"
+  readonly id: Ref
+  readonly request: Ref
+  readonly client: Ref
 }
 
 export interface Decide {
@@ -94,6 +121,7 @@ export interface Redeem {
   readonly verifier: "right" | "wrong" | "missing" | "short"
   readonly redirect: "same" | "other" | "missing"
   readonly resource: ResourceAsk
+  readonly key?: ShownKey | undefined
 }
 
 export interface Refresh {
@@ -105,6 +133,7 @@ export interface Refresh {
   readonly proof: Proof
   readonly scope: string | null
   readonly resource: ResourceAsk
+  readonly key?: ShownKey | undefined
 }
 
 export interface ClientCredentials {
@@ -114,6 +143,7 @@ export interface ClientCredentials {
   readonly proof: Proof
   readonly scope: string | null
   readonly resource: ResourceAsk
+  readonly key?: ShownKey | undefined
 }
 
 /** A request by a grant type of the host's own. */
@@ -150,6 +180,7 @@ export interface Check {
   readonly token: Presented | null
   readonly at: "companies" | "userinfo"
   readonly workspace: WorkspaceNumber
+  readonly key?: ShownKey | undefined
 }
 
 export interface DeleteClient {
@@ -178,6 +209,8 @@ export interface Housekeeping {
 export type Step =
   | Register
   | Authorize
+  | Push
+  | Visit
   | Decide
   | Redeem
   | Refresh

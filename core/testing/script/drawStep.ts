@@ -1,6 +1,6 @@
 import type { Dice } from "../Dice.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
-import type { Client, Grant, State } from "../model/State.ts"
+import type { Client, Grant, Request, State } from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
 import type { World } from "../model/World.ts"
 import {
@@ -8,15 +8,19 @@ import {
   type ClientKind,
   type Decide,
   type Housekeeping,
+  type KeyName,
   oddRegistrations,
   type Presented,
   type Proof,
+  type Push,
   type Redeem,
   type RedirectTwist,
   type Ref,
   type ResourceAsk,
   type Revoke,
-  type Step
+  type ShownKey,
+  type Step,
+  type Visit
 } from "./Command.ts"
 
 /** What is drawn from: the moment, and the chance. */
@@ -106,6 +110,49 @@ const authorize = ({ dice, id, world }: Moment, clients: Some<Client>): Authoriz
     { twice: dice.pick(["scope", "state", "client_id", "redirect_uri"]), scope: "api" }
   ]
   return dice.chance(22) ? { ...usual, ...more, ...dice.pick(odd) } : { ...usual, ...more }
+}
+
+const keyNames: Some<KeyName> = ["first", "second"]
+const shownKeys: Some<ShownKey | undefined> = ["first", "second", "forged", undefined]
+
+/** As the client means it, and its own way to prove itself beside it. */
+const push = (moment: Moment, clients: Some<Client>): Push => {
+  const { dice } = moment
+  const { twice: _, ...asked } = authorize(moment, clients)
+  const key = dice.chance(50) ? dice.pick(shownKeys) : undefined
+  const own = key === "forged" ? undefined : key
+  const jkt = dice.chance(30) ? mostly(dice, own, keyNames, 40) : undefined
+  return { ...asked, _tag: "Push", proof: proofOf(dice), key, jkt }
+}
+
+const visit = (moment: Moment, requests: Some<Request>): Visit => {
+  const { dice, id } = moment
+  const request = young(dice, requests)
+  return { _tag: "Visit", id, request: request.ref, client: dice.chance(90) ? request.client : anyClient(moment) }
+}
+
+/** The key that a step needs, or now and then another, or none. */
+const withKey = ({ dice, state }: Moment, step: Step): Step => {
+  const shown = (needed: KeyName | null | undefined): ShownKey | undefined =>
+    needed == null ? (dice.chance(40) ? undefined : dice.pick(shownKeys)) : mostly(dice, needed, shownKeys, 25)
+  switch (step._tag) {
+    case "Authorize":
+      return dice.chance(25) ? { ...step, jkt: dice.pick(keyNames) } : step
+    case "Redeem":
+      return { ...step, key: shown(state.grants.get(`grant#${step.code}`)?.boundTo) }
+    case "Refresh": {
+      const token = state.refresh.get(step.token.ref)
+      return { ...step, key: shown(token === undefined ? null : state.grants.get(token.grant)?.boundTo) }
+    }
+    case "ClientCredentials":
+      return { ...step, key: shown(null) }
+    case "Check": {
+      const token = step.token?.kind === "access" ? state.access.get(step.token.ref) : undefined
+      return step.token === null ? step : { ...step, key: shown(token?.boundTo) }
+    }
+    default:
+      return step
+  }
 }
 
 const decide = ({ dice, id }: Moment, pages: Some<Ref>): Decide => ({
@@ -216,6 +263,7 @@ const boundaries = ({ state, world }: Moment): ReadonlyArray<Boundary> => {
     ...people.map((grant) => ({ at: grant.bornAt + world.codeTtl, name: `the code of ${grant.name} expires` })),
     ...people.map((grant) => ({ at: grant.turnedAt + world.refreshGrace, name: `the grace of ${grant.name} ends` })),
     ...people.map((grant) => ({ at: endOf(grant, facts), name: `${grant.name} ends for good` })),
+    ...[...state.requests].map(([ref, { until }]) => ({ at: until, name: `the request of #${ref} expires` })),
     ...[...state.access].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `access#${ref} expires` })),
     ...[...state.refresh].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `refresh#${ref} expires` }))
   ]
@@ -333,5 +381,17 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
     [8, () => wait(moment)],
     [3, () => housekeeping(moment)]
   ]
-  return dice.weighted(offers)?.()
+  if (world.keys !== true) return dice.weighted(offers)?.()
+  // Drawn in such worlds alone, so that a seed means what it meant in the others.
+  const requests = [...state.requests.values()]
+  const waiting = requests.filter(({ until }) => state.now < until)
+  const withPushes: ReadonlyArray<Offer> = [
+    ...offers,
+    ...offersFor(clients, 12, (some) => push(moment, some)),
+    ...offersFor(waiting, 20, (some) => visit(moment, some)),
+    ...offersFor(waiting, 5, () => housekeeping(moment)),
+    ...offersFor(requests, 3, (some) => visit(moment, some))
+  ]
+  const step = dice.weighted(withPushes)?.()
+  return step === undefined ? undefined : withKey(moment, step)
 }

@@ -3,7 +3,7 @@ import { predict } from "../model/predict.ts"
 import type { Facts } from "../model/Rule.ts"
 import { beginning, type GrantName, type State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
-import { type Command, type Fault, type Script, type Step, stepsOf, type Together } from "./Command.ts"
+import { type Command, type Fault, type KeyName, type Script, type Step, stepsOf, type Together } from "./Command.ts"
 import { drawStep } from "./drawStep.ts"
 
 const none: ReadonlySet<string> = new Set()
@@ -26,9 +26,17 @@ const faults: readonly [Fault, ...ReadonlyArray<Fault>] = [
 ]
 
 const writes = (step: Step): boolean =>
-  ["Register", "Decide", "Redeem", "Refresh", "ClientCredentials", "OwnGrant", "Revoke", "DeleteClient"].includes(
-    step._tag
-  )
+  [
+    "Register",
+    "Push",
+    "Decide",
+    "Redeem",
+    "Refresh",
+    "ClientCredentials",
+    "OwnGrant",
+    "Revoke",
+    "DeleteClient"
+  ].includes(step._tag)
 
 const canMeet = (step: Step): boolean =>
   step._tag !== "Wait" && step._tag !== "Housekeeping" && step._tag !== "Register"
@@ -61,18 +69,19 @@ const lastLooks = 6
 /** Looks at what there is from all sides, so that nothing wrong stays unseen because nobody came back to it. */
 const epilogue = (state: State, firstId: number): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
-  const look = (kind: "access" | "refresh", ref: number, grantName: GrantName) => {
+  const look = (kind: "access" | "refresh", ref: number, grantName: GrantName, boundTo: KeyName | null) => {
     const client = state.grants.get(grantName)?.client ?? 0
     const workspace = state.clients.get(client)?.workspace ?? 0
     const token = { kind, ref }
     const next = () => firstId + steps.length
     steps.push({ _tag: "Introspect", id: next(), token, by: client, proof: "post" })
     if (kind === "refresh") return
-    steps.push({ _tag: "Check", id: next(), token, at: "companies", workspace })
-    steps.push({ _tag: "Check", id: next(), token, at: "userinfo", workspace })
+    const key = boundTo ?? undefined
+    steps.push({ _tag: "Check", id: next(), token, at: "companies", workspace, key })
+    steps.push({ _tag: "Check", id: next(), token, at: "userinfo", workspace, key })
   }
-  for (const [ref, { grant }] of [...state.access].slice(-lastLooks)) look("access", ref, grant)
-  for (const [ref, { grant }] of [...state.refresh].slice(-lastLooks)) look("refresh", ref, grant)
+  for (const [ref, { boundTo, grant }] of [...state.access].slice(-lastLooks)) look("access", ref, grant, boundTo)
+  for (const [ref, { grant }] of [...state.refresh].slice(-lastLooks)) look("refresh", ref, grant, null)
   return steps
 }
 

@@ -5,7 +5,7 @@ const presented = (token: Presented | null): string =>
 
 /** ` with a: b`, for what is not as usual. */
 const unusual = (
-  fields: { readonly [name: string]: string | number | null },
+  fields: { readonly [name: string]: string | number | null | undefined },
   usual: ReadonlyArray<unknown>
 ): string => {
   const named = Object.entries(fields).filter(([, value]) => !usual.includes(value))
@@ -19,35 +19,38 @@ const stepInWords = (step: Step): string => {
         ? `register a client with ${step.odd}`
         : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}`
     case "Authorize": {
-      const { redirect, twist, scope, challenge, resource, responseType, state, twice } = step
+      const { redirect, twist, scope, challenge, jkt, resource, responseType, state, twice } = step
       const more =
         unusual({ challenge, responseType }, ["S256", "code"]) +
-        unusual({ redirect, twist, scope, resource, state, twice }, [null, 0, "as registered", "none"])
+        unusual({ redirect, twist, scope, resource, state, twice, jkt }, [null, undefined, 0, "as registered", "none"])
       return `client #${step.client} sends ${step.user} to authorize${more}`
     }
+    case "Push": {
+      const { challenge, jkt, key, proof, redirect, resource, responseType, scope, state, twist } = step
+      const more =
+        unusual({ challenge, responseType }, ["S256", "code"]) +
+        unusual({ redirect, twist, scope, resource, state, jkt, key }, [null, undefined, 0, "as registered", "none"]) +
+        unusual({ proof }, ["post", "basic"])
+      return `client #${step.client} pushes a request for ${step.user}${more}`
+    }
+    case "Visit":
+      return `a browser comes with the request of #${step.request}, for client #${step.client}`
     case "Decide":
       return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}`
     case "Redeem": {
-      const { proof, verifier, redirect, resource } = step
-      const more = unusual({ proof, verifier, redirect, resource }, ["post", "basic", "right", "same", "none"])
+      const { key, proof, verifier, redirect, resource } = step
+      const usual = ["post", "basic", "right", "same", "none", undefined]
+      const more = unusual({ proof, verifier, redirect, resource, key }, usual)
       return `client #${step.by} redeems the code of #${step.code}${more}`
     }
     case "Refresh": {
-      const more = unusual({ proof: step.proof, scope: step.scope, resource: step.resource }, [
-        "post",
-        "basic",
-        null,
-        "none"
-      ])
+      const { key, proof, resource, scope } = step
+      const more = unusual({ proof, scope, resource, key }, ["post", "basic", null, undefined, "none"])
       return `client #${step.by} refreshes with the ${presented(step.token)}${more}`
     }
     case "ClientCredentials": {
-      const more = unusual({ proof: step.proof, scope: step.scope, resource: step.resource }, [
-        "post",
-        "basic",
-        null,
-        "none"
-      ])
+      const { key, proof, resource, scope } = step
+      const more = unusual({ proof, scope, resource, key }, ["post", "basic", null, undefined, "none"])
       return `client #${step.by} asks for a token of its own${more}`
     }
     case "OwnGrant":
@@ -57,7 +60,7 @@ const stepInWords = (step: Step): string => {
     case "Introspect":
       return `client #${step.by} introspects the ${presented(step.token)}${unusual({ proof: step.proof }, ["post", "basic"])}`
     case "Check":
-      return `${presented(step.token)} is shown at ${step.at} of workspace ${step.workspace}`
+      return `${presented(step.token)} is shown at ${step.at} of workspace ${step.workspace}${unusual({ key: step.key }, [undefined])}`
     case "DeleteClient":
       return `client #${step.client} is deleted with ${step.with === null ? "a made-up token" : `the registration token of #${step.with}`}`
     case "Wait":

@@ -26,27 +26,43 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
         responseType: "code",
         state: null,
         twice: null,
+        jkt: undefined,
         user: "ann"
+      })
+    case "Push":
+      return plainer(step, {
+        redirect: 0,
+        twist: "as registered",
+        scope: null,
+        challenge: "S256",
+        resource: "none",
+        responseType: "code",
+        state: null,
+        user: "ann",
+        proof: "post",
+        jkt: undefined,
+        key: undefined
       })
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve" })
     case "Redeem":
-      return plainer(step, { proof: "post", verifier: "right", redirect: "same", resource: "none" })
+      return plainer(step, { proof: "post", verifier: "right", redirect: "same", resource: "none", key: undefined })
     case "Refresh":
-      return plainer(step, { proof: "post", scope: null, resource: "none" })
+      return plainer(step, { proof: "post", scope: null, resource: "none", key: undefined })
     case "ClientCredentials":
-      return plainer(step, { proof: "post", scope: null, resource: "none" })
+      return plainer(step, { proof: "post", scope: null, resource: "none", key: undefined })
     case "Revoke":
       return plainer(step, { proof: "post", hint: null })
     case "OwnGrant":
     case "Introspect":
       return plainer(step, { proof: "post" })
     case "Check":
-      return plainer(step, { at: "companies" })
+      return plainer(step, { at: "companies", key: undefined })
     case "Wait":
       return step.millis > 1
         ? [1, Math.floor(step.millis / 2), step.millis - 1].map((millis) => ({ ...step, millis, until: "about then" }))
         : []
+    case "Visit":
     case "DeleteClient":
     case "Housekeeping":
       return []

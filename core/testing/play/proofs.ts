@@ -1,0 +1,64 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { Effect, Option } from "effect"
+import { base64Url } from "../../codec/Base64Url.ts"
+import { readJws } from "../../codec/Jws.ts"
+import { SignatureFault, type Signatures } from "../../ports/Signatures.ts"
+import { type PublicKey, thumbprint } from "../../rules/Jwk.ts"
+import { digestOf } from "../../rules/Secret.ts"
+import type { KeyName, Ref, ShownKey } from "../script/Command.ts"
+
+const utf8 = new TextEncoder()
+
+const keyOf = (name: string): PublicKey & { readonly kty: "OKP" } => ({
+  kty: "OKP",
+  crv: "Ed25519",
+  x: base64Url(sha256(utf8.encode(`key ${name}`)))
+})
+
+const keys = { first: keyOf("first"), second: keyOf("second") } as const
+
+export const jktOf = (name: KeyName): string => thumbprint(keys[name])
+
+/** A digest stands for a signature: what is played is who holds a key, and no arithmetic. */
+const signature = (x: string, text: string): string => digestOf(`${x} ${text}`)
+
+const part = (value: object): string => base64Url(utf8.encode(JSON.stringify(value)))
+
+/** What a proof is for (RFC 9449 §4.2). */
+export interface ProofOf {
+  readonly step: Ref
+  readonly method: string
+  readonly address: string
+  readonly now: number
+  readonly token?: string
+}
+
+export const proofOf = (shown: ShownKey, { address, method, now, step, token }: ProofOf): string => {
+  const key = keys[shown === "forged" ? "first" : shown]
+  const claims = {
+    jti: `proof of #${step}`,
+    htm: method,
+    htu: address,
+    iat: now / 1000,
+    ...(token === undefined ? {} : { ath: digestOf(token) })
+  }
+  const text = `${part({ typ: "dpop+jwt", alg: "EdDSA", jwk: key })}.${part(claims)}`
+  return `${text}.${signature(shown === "forged" ? "nobody" : key.x, text)}`
+}
+
+/** Verifies the proofs of scripts; all else is what the host's own adapter says, where it has one. */
+export const scriptSignatures = (own: Signatures["Service"]): Signatures["Service"] => ({
+  ...own,
+  verify: (jws, candidates, allowed) => {
+    const read = typeof jws === "string" ? Option.getOrUndefined(readJws(jws)) : jws
+    if (read?.header.typ !== "dpop+jwt") return own.verify(jws, candidates, allowed)
+    const { claims, header, text } = read
+    const end = text.lastIndexOf(".")
+    const key = candidates.find(
+      (one) => one.kty === "OKP" && signature(one.x, text.slice(0, end)) === text.slice(end + 1)
+    )
+    return key === undefined
+      ? Effect.fail(new SignatureFault({ reason: "forged" }))
+      : Effect.succeed({ header, claims, key })
+  }
+})
