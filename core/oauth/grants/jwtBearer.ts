@@ -108,7 +108,9 @@ const resourcesIn = (claims: Members, trusted: TrustedIssuer, { workspace }: Sou
   const [first, ...more] = trusted.resources ?? []
   const most: Resources | null = first === undefined ? null : [first, ...more]
   if (named === undefined) return Result.succeed(most)
-  const texts = (Array.isArray(named) ? named : [named]).filter((one) => typeof one === "string")
+  const all: ReadonlyArray<unknown> = Array.isArray(named) ? named : [named]
+  const texts = all.filter((one) => typeof one === "string")
+  if (texts.length < all.length) return Result.fail(new InvalidTarget({ reason: "malformed" }))
   return Result.flatMap(readResources(workspace, texts), (read) =>
     withinResources(read, most)
       ? Result.succeed(read)
@@ -116,20 +118,29 @@ const resourcesIn = (claims: Members, trusted: TrustedIssuer, { workspace }: Sou
   )
 }
 
-/** The most that issuer and assertion allow; `undefined`: neither says. */
-const scopesIn = (claims: Members, trusted: TrustedIssuer, { policy }: Sources): Scopes | undefined => {
-  const named = typeof claims.scope === "string" ? namesIn(claims.scope) : undefined
+/** The most that issuer and assertion allow; `undefined`: neither says. What is no text of scopes limits nothing by itself. */
+const scopesIn = (
+  { scope }: Members,
+  trusted: TrustedIssuer,
+  { policy }: Sources
+): Result.Result<Scopes | undefined, InvalidGrant> => {
+  if (scope !== undefined && typeof scope !== "string") return refused("malformed")
+  const named = scope === undefined ? undefined : namesIn(scope)
   const known = (names: ReadonlyArray<string>): Scopes =>
     scopesNamed(
       policy.scopes,
       policy.scopes.map(({ name }) => name).filter((name) => names.includes(name))
     ) ?? noScopes
-  if (named === undefined) return trusted.scopes && known(trusted.scopes)
-  return trusted.scopes === undefined ? known(named) : commonScopes(policy.scopes, known(named), trusted.scopes)
+  if (named === undefined) return Result.succeed(trusted.scopes && known(trusted.scopes))
+  return Result.succeed(
+    trusted.scopes === undefined ? known(named) : commonScopes(policy.scopes, known(named), trusted.scopes)
+  )
 }
 
 const emailIn = (claims: Members, { domains }: TrustedIssuer): Result.Result<string | undefined, InvalidGrant> => {
-  const email = claims.email_verified === false ? undefined : textIn(claims, "email")
+  // Some issuers write it as a text. Whatever says neither yes nor nothing says no.
+  const verified = claims.email_verified ?? claims.email_verified === undefined
+  const email = verified === true || verified === "true" ? textIn(claims, "email") : undefined
   if (domains === undefined) return Result.succeed(email)
   const domain = email?.slice(email.lastIndexOf("@") + 1).toLowerCase()
   return domain !== undefined && domains.includes(domain) ? Result.succeed(email) : refused("person_unknown")
@@ -188,6 +199,7 @@ const gather = Effect.fnUntraced(function* (
   )
   const good = yield* Effect.fromResult(checkClaims(verified.header, verified.claims, trusted, by, sources))
   const email = yield* Effect.fromResult(emailIn(verified.claims, trusted))
+  const within = yield* Effect.fromResult(scopesIn(verified.claims, trusted, sources))
   const resources = yield* Effect.fromResult(resourcesIn(verified.claims, trusted, sources))
   const { issuer, people } = trusted
   const asserted = { issuer, subject: good.subject, ...(email === undefined ? {} : { email }) }
@@ -197,7 +209,7 @@ const gather = Effect.fnUntraced(function* (
     ...good,
     asserted: asserterOf(trusted),
     user: user.value,
-    within: scopesIn(verified.claims, trusted, sources),
+    within,
     resources,
     taken: resources === null ? null : scopesTaken(workspace, resources),
     thumbprint: thumbprintIn(verified.claims)

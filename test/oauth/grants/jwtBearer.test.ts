@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { CompactSign, exportJWK, generateKeyPair } from "jose"
@@ -48,11 +49,16 @@ if (own === undefined || foreign === undefined) throw new Error("no keys")
 
 type Signer = typeof own
 
-const signed = (claims: object, header: object = {}, by: Signer = own) =>
+const signed = (
+  claims: object,
+  header: object = {},
+  by: Signer = own,
+  write: (claims: object) => string = JSON.stringify
+) =>
   Effect.promise(() =>
-    new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+    new CompactSign(new TextEncoder().encode(write(claims)))
       .setProtectedHeader({ alg: "ES256", kid: by.jwk.kid, typ: "oauth-id-jag+jwt", ...header })
-      .sign(by.sign)
+      .sign(by.sign, { crit: { b64: true } })
   )
 
 const claimsFor = (client: TestClient, more: object = {}) => ({
@@ -371,9 +377,106 @@ interface Forgery {
   readonly by?: Signer
   readonly fields?: Values
   readonly change?: (jwt: string) => string
+  /** The claims, as they are signed. */
+  readonly write?: (claims: object) => string
 }
 
+const coded = (part: string | Uint8Array) => Buffer.from(part).toString("base64url")
+const partsOf = (jwt: string) => jwt.split(".") as [string, string, string]
+
+/** Another header in front of what was signed, and another signature behind it, if one is told. */
+const headed =
+  (header: object | string, signature?: string | ((signed: string) => string)) =>
+  (jwt: string): string => {
+    const [, claims, before] = partsOf(jwt)
+    const signed = `${coded(typeof header === "string" ? header : JSON.stringify(header))}.${claims}`
+    return `${signed}.${typeof signature === "function" ? signature(signed) : (signature ?? before)}`
+  }
+
+const idJag = "oauth-id-jag+jwt"
+const macWith = (secret: string) => (signed: string) => coded(createHmac("sha256", secret).update(signed).digest())
+const pem = `-----BEGIN PUBLIC KEY-----\n${own.jwk.x}${own.jwk.y}\n-----END PUBLIC KEY-----\n`
+
+/** Claims as they are written, which no object could be. */
+const written = (change: (claims: string) => string) => (claims: object) => change(JSON.stringify(claims))
+
 const forgeries: ReadonlyArray<readonly [name: string, forgery: Forgery, error?: string]> = [
+  ["with a MAC by the public key as a secret", { change: headed({ alg: "HS256", typ: idJag }, macWith(pem)) }],
+  [
+    "with a MAC by the public key's JSON",
+    { change: headed({ alg: "HS256", typ: idJag, kid: "one" }, macWith(JSON.stringify(own.jwk))) }
+  ],
+  ["with a MAC by nothing", { change: headed({ alg: "HS256", typ: idJag }, macWith("\0")) }],
+  ["with alg None", { change: headed({ alg: "None", typ: idJag, kid: "one" }, "") }],
+  ["with alg nOnE and a signature", { change: headed({ alg: "nOnE", typ: idJag, kid: "one" }) }],
+  ["with alg in lower case", { change: headed({ alg: "es256", typ: idJag, kid: "one" }) }],
+  ["with several algs", { change: headed({ alg: ["ES256"], typ: idJag, kid: "one" }) }],
+  ["without an alg", { change: headed({ typ: idJag, kid: "one" }) }],
+  ["with an alg of another kind of key", { change: headed({ alg: "RS256", typ: idJag, kid: "one" }) }],
+  ["with an alg of another curve", { change: headed({ alg: "ES512", typ: idJag, kid: "one" }) }],
+  ["with an alg of a prototype", { change: headed({ alg: "toString", typ: idJag, kid: "one" }) }],
+  ["with two algs in one header", { change: headed(`{"alg":"ES256","alg":"none","typ":"${idJag}"}`) }],
+  ["that brings its own key", { by: foreign, header: { kid: undefined, jwk: foreign.jwk } }],
+  ["that brings its own key under the issuer's name", { by: foreign, header: { kid: "one", jwk: foreign.jwk } }],
+  ["that says where its key is", { by: foreign, header: { jku: "https://evil.example/keys" } }],
+  ["that brings a certificate", { by: foreign, header: { x5c: ["MIIB"], x5u: "https://evil.example/cert" } }],
+  ["whose kid is a path", { by: foreign, header: { kid: "../../../../dev/null" } }],
+  ["whose kid is a list", { by: foreign, header: { kid: ["one"] } }],
+  ["whose kid is of a prototype", { by: foreign, header: { kid: "__proto__" } }],
+  [
+    "with a signature of nothing but zeros",
+    { change: headed({ alg: "ES256", typ: idJag, kid: "one" }, coded(new Uint8Array(64))) }
+  ],
+  ["with an empty signature", { change: headed({ alg: "ES256", typ: idJag, kid: "one" }, "") }],
+  ["with a signature twice as long", { change: (jwt) => `${jwt}${partsOf(jwt)[2]}` }],
+  ["with a signature cut short", { change: (jwt) => jwt.slice(0, -2) }],
+  ["with a part too many", { change: (jwt) => `${jwt}.${partsOf(jwt)[2]}` }],
+  ["in five parts, as what is encrypted", { change: (jwt) => `${jwt}.e30.e30` }],
+  ["with padding", { change: (jwt) => `${jwt}==` }],
+  ["with a blank in front", { change: (jwt) => ` ${jwt}` }],
+  ["with a line's end behind", { change: (jwt) => `${jwt}\n` }],
+  ["with a critical extension", { change: headed({ alg: "ES256", typ: idJag, kid: "one", crit: ["exp"], exp: 1 }) }],
+  ["signed as it stands, with a critical extension", { header: { crit: ["b64"], b64: true } }],
+  ["whose claims are a list", { write: written((claims) => `[${claims}]`) }],
+  ["whose claims are null", { write: written(() => "null") }],
+  ["whose claims are no JSON", { write: written((claims) => claims.slice(0, -1)) }],
+  ["whose issuer is a list", { claims: { iss: [login] } }],
+  ["whose issuer has a NUL behind it", { claims: { iss: `${login}\0` } }],
+  ["whose issuer is in upper case", { claims: { iss: login.toUpperCase() } }],
+  [
+    "whose issuer stands twice, the second another",
+    { write: written((claims) => claims.replace(/}$/, ',"iss":"https://evil.example"}')) }
+  ],
+  ["whose audience is an object", { claims: { aud: { [issuer]: true } } }],
+  ["whose audience has a slash more", { claims: { aud: `${issuer}/` } }],
+  ["whose audience is a list of lists", { claims: { aud: [[issuer]] } }],
+  ["whose audience is empty", { claims: { aud: [] } }],
+  ["whose audience is ours twice", { claims: { aud: [issuer, issuer] } }],
+  ["whose client is a list", { claims: { client_id: ["x"] } }],
+  ["whose client is null", { claims: { client_id: null } }],
+  ["whose end is beyond all numbers", { write: written((claims) => claims.replace(/"exp":\d+/, '"exp":1e999')) }],
+  ["whose end was before all time", { claims: { exp: -1 } }],
+  ["whose end is null", { claims: { exp: null } }],
+  ["whose beginning is a text", { claims: { nbf: `${seconds}` } }],
+  ["that was made in a text", { claims: { iat: `${seconds}` } }],
+  ["whose id is a number", { claims: { jti: 1 } }],
+  ["whose id is empty", { claims: { jti: "" } }],
+  ["whose id is 600 letters", { claims: { jti: "j".repeat(600) } }],
+  ["about 600 letters", { claims: { sub: "a".repeat(600) } }],
+  ["about a number", { claims: { sub: 1 } }],
+  ["about an object", { claims: { sub: { sub: "alice" } } }],
+  ["about somebody by another writing", { claims: { sub: "Alice" } }],
+  ["bound to a number", { claims: { cnf: { jkt: 1 } } }],
+  ["bound to a list", { claims: { cnf: ["A".repeat(43)] } }],
+  ["bound to null", { claims: { cnf: null } }],
+  ["with its scopes in a list", { claims: { scope: ["api"] } }],
+  ["with a number for its scopes", { claims: { scope: 1 } }],
+  ["with null for its scopes", { claims: { scope: null } }],
+  ["for a number", { claims: { resource: 1 } }, "invalid_target"],
+  ["for no resource at all", { claims: { resource: [] } }, "invalid_target"],
+  ["for an object", { claims: { resource: { at: issuer } } }, "invalid_target"],
+  ["for a resource and a number", { claims: { resource: [issuer, 1] } }, "invalid_target"],
+  ["for a place in a resource's name", { claims: { resource: `${issuer}.evil.example` } }, "invalid_target"],
   ["of another issuer", { claims: { iss: "https://evil.example" } }],
   ["of an issuer that is nearly the same", { claims: { iss: `${login}/` } }],
   ["of no issuer", { claims: { iss: undefined } }],
@@ -420,10 +523,10 @@ const forgeries: ReadonlyArray<readonly [name: string, forgery: Forgery, error?:
 describe("an assertion that is refused", () => {
   test.each(forgeries.map(([name, forgery, error = "invalid_grant"]) => [name, forgery, error] as const))(
     "%s",
-    (_, { by, change = (jwt) => jwt, claims, fields = {}, header }, error) =>
+    (_, { by, change = (jwt) => jwt, claims, fields = {}, header, write }, error) =>
       inCompany(({ client, world }) =>
         Effect.gen(function* () {
-          const jwt = change(yield* signed(claimsFor(client, claims), header, by))
+          const jwt = change(yield* signed(claimsFor(client, claims), header, by, write))
           const answer = yield* bring(world, client, jwt, fields)
           expect([answer.status, jsonOf(answer).error]).toEqual([400, error])
           expect(yield* grantsOf(world)).toEqual([])
@@ -449,13 +552,21 @@ describe("an assertion that is refused", () => {
             ["alice@acme.example", 200],
             ["alice@other.example", 400],
             ["alice@acme.example.other.example", 400],
+            ["alice@acme.example@other.example", 400],
+            ["alice@acme.example\u0000", 400],
+            ["alice@ACME.example", 200],
+            ["@acme.example", 200],
+            [["alice@acme.example"], 400],
             [undefined, 400]
           ] as const) {
             const answer = yield* bring(world, client, yield* signed(claimsFor(client, { email })))
             expect([email, answer.status]).toEqual([email, status])
           }
-          const unverified = { email: "alice@acme.example", email_verified: false }
-          expect((yield* bring(world, client, yield* signed(claimsFor(client, unverified)))).status).toBe(400)
+          for (const email_verified of [false, "false", 0, null, "", {}]) {
+            const unverified = { email: "alice@acme.example", email_verified }
+            const answer = yield* bring(world, client, yield* signed(claimsFor(client, unverified)))
+            expect([email_verified, answer.status]).toEqual([email_verified, 400])
+          }
         }),
       { domains: ["acme.example"] }
     ))

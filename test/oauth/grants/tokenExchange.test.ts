@@ -19,6 +19,7 @@ import { byOwner } from "../../given/auditContext.ts"
 import { type Holder, holderOf, tokenProof } from "../../given/dpop.ts"
 import {
   bearing,
+  codeFor,
   companies,
   form,
   formHeaders,
@@ -291,7 +292,152 @@ const keyOf = ({ world }: Scene) =>
     world.reveal(key.text)
   )
 
-const attacks: ReadonlyArray<readonly [name: string, error: string, attack: Attack]> = [
+const changedTokens: ReadonlyArray<readonly [what: string, change: (token: string) => string]> = [
+  ["a letter more", (token) => `${token}A`],
+  ["a blank in front", (token) => ` ${token}`],
+  ["a line's end behind", (token) => `${token}\n`],
+  ["padding", (token) => `${token}=`],
+  ["another prefix", (token) => token.replace("tsr_at_", "tsr_rt_")],
+  ["no prefix", (token) => token.replace("tsr_at_", "")],
+  ["upper case", (token) => token.toUpperCase()],
+  ["its halves swapped", (token) => token.slice(0, 7) + token.slice(40) + token.slice(7, 40)],
+  ["the scheme in front", (token) => `Bearer ${token}`]
+]
+
+type Row = readonly [name: string, error: string, attack: Attack]
+
+const attacks: ReadonlyArray<Row> = [
+  // RFC 8693 §2.1: other types of tokens, which this server takes for none of its own.
+  ...["id_token", "refresh_token", "saml1", "saml2", "constructor", "ACCESS_TOKEN", ""].map(
+    (type): Row => [
+      `the subject_token_type ${type}`,
+      "invalid_request",
+      byOrders({ subject_token_type: `urn:ietf:params:oauth:token-type:${type}` })
+    ]
+  ),
+  ...["jwt", "id_token", "saml2", ""].map(
+    (type): Row => [
+      `the requested_token_type ${type}`,
+      "invalid_request",
+      byOrders({ requested_token_type: `urn:ietf:params:oauth:token-type:${type}` })
+    ]
+  ),
+  [
+    "a subject_token_type that comes twice",
+    "invalid_request",
+    byOrders({ subject_token_type: [accessToken, accessToken] })
+  ],
+  ["an empty subject_token", "invalid_request", byOrders({ subject_token: "" })],
+  ["a subject_token of 64 KiB", "invalid_request", byOrders({ subject_token: `tsr_at_${"A".repeat(65_536)}` })],
+  [
+    "itself as its actor",
+    "invalid_request",
+    (scene) => Effect.succeed([scene.orders, subject(scene, { actor_token: scene.token })])
+  ],
+  ...changedTokens.map(
+    ([what, change]): Row => [
+      `a token with ${what}`,
+      "invalid_request",
+      (scene) => Effect.succeed([scene.orders, { subject_token: change(scene.token) }])
+    ]
+  ),
+  [
+    "a code in its place",
+    "invalid_request",
+    (scene) => Effect.map(codeFor(scene.world, scene.app), (code) => [scene.orders, { subject_token: code }])
+  ],
+  [
+    "a registration token in its place",
+    "invalid_request",
+    (scene) => Effect.succeed([scene.orders, { subject_token: scene.app.registrationToken }])
+  ],
+  [
+    "a client's secret in its place",
+    "invalid_request",
+    (scene) => Effect.succeed([scene.orders, { subject_token: scene.app.secret }])
+  ],
+  ["a scope in upper case", "invalid_scope", byOrders({ scope: "ORDERS" })],
+  ["a scope with a NUL behind it", "invalid_scope", byOrders({ scope: "orders\0" })],
+  ["a scope with a tab behind it", "invalid_scope", byOrders({ scope: "orders\tapi" })],
+  ["a scope of a prototype", "invalid_scope", byOrders({ scope: "constructor" })],
+  ["scopes that come twice", "invalid_request", byOrders({ scope: ["orders", "api"] })],
+  ...[
+    "http://billing.example",
+    "https://BILLING.example.evil.example",
+    "https://billing.example:8443",
+    "https://mallory@billing.example",
+    "https://billing.example@evil.example",
+    "https://billing.example#x",
+    "https://billing.example\\@evil.example",
+    "billing.example",
+    "*",
+    "urn:billing",
+    "javascript:alert(1)"
+  ].map((resource): Row => [`the resource ${resource}`, "invalid_target", byOrders({ resource })]),
+  [
+    "two resources of which one is another's",
+    "invalid_target",
+    byOrders({ resource: [billing, "https://evil.example"] })
+  ],
+  [
+    "two audiences of which one is another's",
+    "invalid_target",
+    byOrders({ audience: [billing, "https://evil.example"] })
+  ],
+  [
+    "a client's id for an audience",
+    "invalid_target",
+    (scene) => Effect.succeed([scene.orders, subject(scene, { audience: scene.billing.id })])
+  ],
+  [
+    "what a narrower token has lost of scope",
+    "invalid_scope",
+    (scene) =>
+      Effect.map(exchanged(scene.world, scene.orders, scene.token, { scope: "billing" }), (narrow) => [
+        scene.billing,
+        { subject_token: narrow, scope: "billing orders" }
+      ])
+  ],
+  [
+    "what a narrower token has lost of resources",
+    "invalid_target",
+    (scene) =>
+      Effect.map(exchanged(scene.world, scene.orders, scene.token, { resource: billing }), (narrow) => [
+        scene.billing,
+        { subject_token: narrow, resource: [orders, billing] }
+      ])
+  ],
+  [
+    "a token back that was passed on to another",
+    "invalid_request",
+    (scene) =>
+      Effect.map(exchanged(scene.world, scene.orders, scene.token, { resource: billing }), (narrow) => [
+        scene.orders,
+        { subject_token: narrow }
+      ])
+  ],
+  [
+    "a token past the life of the one that it came of",
+    "invalid_request",
+    (scene) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("59 minutes")
+        const second = yield* exchanged(scene.world, scene.orders, scene.token)
+        yield* TestClock.adjust("1 minute")
+        return [scene.billing, { subject_token: second }] as const
+      })
+  ],
+  [
+    "a public client's word",
+    "unauthorized_client",
+    (scene) =>
+      Effect.map(registerClient(scene.world, { token_endpoint_auth_method: "none" }), (open) => [open, subject(scene)])
+  ],
+  [
+    "nobody's word",
+    "invalid_client",
+    (scene) => Effect.succeed([{ ...scene.orders, id: "A".repeat(22) }, subject(scene)])
+  ],
   ["no subject_token", "invalid_request", byOrders({ subject_token: undefined })],
   ["no subject_token_type", "invalid_request", byOrders({ subject_token_type: undefined })],
   [
@@ -354,7 +500,7 @@ const attacks: ReadonlyArray<readonly [name: string, error: string, attack: Atta
   [
     "an expired token",
     "invalid_request",
-    (scene) => Effect.as(TestClock.adjust("1 hour"), [scene.orders, subject(scene)] as const)
+    (scene) => Effect.as(TestClock.adjust("1 hour"), [scene.orders, subject(scene)])
   ],
   [
     "a token that was sent elsewhere",
@@ -414,7 +560,7 @@ const attacks: ReadonlyArray<readonly [name: string, error: string, attack: Atta
   [
     "a client that an owner lets no more",
     "unauthorized_client",
-    (scene) => Effect.as(serve(scene.world, scene.orders, null), [scene.orders, subject(scene)] as const)
+    (scene) => Effect.as(serve(scene.world, scene.orders, null), [scene.orders, subject(scene)])
   ],
   [
     "a client with fewer scopes",
