@@ -4,10 +4,11 @@ import { Effect, Exit, Scope } from "effect"
 import { plainEnvironment, runProgram } from "../../harness/runProgram.ts"
 import { runtimes } from "../sqlite/runtimes.ts"
 import { certificates } from "./certificates.ts"
-import { nameOf, rows } from "./rows.ts"
+import { comesOfForm, nameOf, rows } from "./rows.ts"
 
 interface Played {
   readonly name: string
+  readonly method: "GET" | "POST"
   readonly came: string
   readonly dialed: ReadonlyArray<string>
   readonly lookups: number
@@ -54,24 +55,32 @@ beforeAll(
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 describe.each(runtimes.map(([runtime]) => runtime))("over https on %s", (runtime) => {
-  const of = (name: string) => played.get(runtime)?.find((one) => one.name === name)
+  const of = (name: string, method: Played["method"] = "GET") =>
+    played.get(runtime)?.find((one) => one.name === name && one.method === method)
 
-  test("every row is played, under a name of its own", () => {
-    expect(played.get(runtime)?.length).toBe(rows.length)
+  test("every row is played twice, under a name of its own", () => {
+    expect(played.get(runtime)?.length).toBe(2 * rows.length)
     expect(new Set(rows.map(nameOf)).size).toBe(rows.length)
   })
 
   for (const row of rows) {
-    test(`${nameOf(row)}: ${row.comes}`, () => {
-      const came = of(nameOf(row))
-      expect(came?.came).toBe(row.comes)
-      if (row.dialed !== undefined) expect(came?.dialed).toEqual(row.dialed)
-      const refused = row.comes === "bad_address" || row.comes === "address_refused"
-      if (refused) expect([came?.dialed, came?.requests]).toEqual([[], []])
-      // What is turned away is turned away by its first answer, and asked for once.
-      if (row.comes !== "ok" && !refused) expect(came?.requests.length).toBeLessThanOrEqual(1)
-      expect(came?.lookups).toBeLessThanOrEqual(row.dns?.length ?? 1)
-    })
+    const expected = [
+      ["GET", row.comes],
+      ["POST", comesOfForm(row)]
+    ] as const
+    for (const [method, comes] of expected) {
+      test(`${method} ${nameOf(row)}: ${comes}`, () => {
+        const came = of(nameOf(row), method)
+        expect(came?.came).toBe(comes)
+        if (row.dialed !== undefined) expect(came?.dialed).toEqual(row.dialed)
+        const refused = comes === "bad_address" || comes === "address_refused"
+        if (refused) expect([came?.dialed, came?.requests]).toEqual([[], []])
+        // What is turned away is turned away by its first answer, and asked for once; a form is sent once in any case.
+        const isOnce = method === "POST" ? !comes.includes("then") : row.comes !== "ok" && !refused
+        if (isOnce) expect(came?.requests.length).toBeLessThanOrEqual(1)
+        expect(came?.lookups).toBeLessThanOrEqual(row.dns?.length ?? 1)
+      })
+    }
   }
 
   test("no connection stays open, whatever came of it", () => {
@@ -94,6 +103,21 @@ describe.each(runtimes.map(([runtime]) => runtime))("over https on %s", (runtime
         "",
         ""
       ].join("\r\n")
+    ])
+    const { requests: forms } = of(JSON.stringify("https://KEYS.example/keys?tenant=1"), "POST") ?? {}
+    expect(forms?.map((form) => form.split("\r\n\r\n", 1))).toEqual([
+      [
+        [
+          "keys.example POST /keys?tenant=1 HTTP/1.1",
+          "host: keys.example",
+          "accept: application/json",
+          "accept-encoding: identity",
+          "user-agent: Tessera",
+          "content-type: application/x-www-form-urlencoded",
+          "content-length: 18",
+          "Connection: close"
+        ].join("\r\n")
+      ]
     ])
     expect(of(JSON.stringify("https://keys.example:8443/keys"))?.requests[0]).toContain(
       "\r\nhost: keys.example:8443\r\n"

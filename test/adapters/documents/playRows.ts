@@ -9,7 +9,7 @@ import { exchangesOverHttps, type Network, network } from "../../../adapters/doc
 import { answers } from "./answers.ts"
 import { longest, nameOf, type Row, rows, somewhere } from "./rows.ts"
 
-/** Plays every row under whichever runtime this is, and prints a line of JSON for each. */
+/** Plays every row under whichever runtime this is, and prints a line of JSON for what is fetched and for a form each. */
 const [folder = ""] = process.argv.slice(2)
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
 const context = (name: string) => ({ key: read(`${name}.key`), cert: read(`${name}.pem`) })
@@ -57,7 +57,7 @@ const answering = (fallback: string, names: ReadonlyArray<string>) => {
   return server
 }
 
-const play = (row: Row, ports: Readonly<Record<string, number>>) =>
+const play = (method: "GET" | "POST", row: Row, ports: Readonly<Record<string, number>>) =>
   Effect.gen(function* () {
     const dialed: Array<string> = []
     let lookups = 0
@@ -83,19 +83,21 @@ const play = (row: Row, ports: Readonly<Record<string, number>>) =>
     const limits = { longest, within: row.within ?? 60_000, freshFor: { least: 60_000, most: 60_000 } }
     const before = seen.length
     const path = URL.canParse(row.address) ? new URL(row.address).pathname : ""
-    const isIts = (request: string) => request.includes(` ${path}`)
-    const once = Effect.matchEffect(documents.fetch(withPort(row.address), limits), {
-      onFailure: ({ reason }) => Effect.succeed<string>(reason),
-      onSuccess: () => Effect.succeed("ok")
-    })
-    const came = [yield* once]
-    if (row.comes.includes("then")) {
-      // Kept documents are asked for again.
-      const again = documents.fetch(withPort(row.address), { ...limits, within: limits.within - 1 })
-      came.push(yield* Effect.match(again, { onFailure: ({ reason }) => reason as string, onSuccess: () => "ok" }))
-    }
+    const isIts = (request: string) => request.includes(` ${method} ${path}`)
+    const address = withPort(row.address)
+    const once = (within: number) =>
+      Effect.match(
+        method === "GET"
+          ? Effect.as(documents.fetch(address, { ...limits, within }), "ok")
+          : Effect.map(documents.post(address, "logout_token=a.b.c", { within }), String),
+        { onFailure: ({ reason }): string => reason, onSuccess: (came) => came }
+      )
+    const came = [yield* once(limits.within)]
+    // Kept documents are asked for again.
+    if (row.comes.includes("then")) came.push(yield* once(limits.within - 1))
     return {
       name: nameOf(row),
+      method,
       came: came.join(", then "),
       dialed,
       lookups,
@@ -123,14 +125,15 @@ const program = Effect.gen(function* () {
     mute: yield* listening(mute),
     none
   }
+  const asked = rows.flatMap((row) => [["GET", row] as const, ["POST", row] as const])
   // Those that wait for their time to run out do it together.
   const played = yield* Effect.forEach(
-    rows.filter(({ within }) => within === undefined),
-    (row) => play(row, ports)
+    asked.filter(([, { within }]) => within === undefined),
+    ([method, row]) => play(method, row, ports)
   )
   const waited = yield* Effect.forEach(
-    rows.filter(({ within }) => within !== undefined),
-    (row) => play(row, ports),
+    asked.filter(([, { within }]) => within !== undefined),
+    ([method, row]) => play(method, row, ports),
     { concurrency: "unbounded" }
   )
   for (const one of [...played, ...waited]) console.log(JSON.stringify(one))
