@@ -4,6 +4,7 @@ import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
+import type { Members } from "../../core/codec/Jws.ts"
 import {
   answerWorkspaceAccess,
   blockClientHost,
@@ -53,8 +54,11 @@ export interface RegisteredClient {
   readonly lastUsedAt: Date | undefined
 }
 
-/** As RFC 7591 calls them: `client_name`, `redirect_uris`, `grant_types`, `token_endpoint_auth_method`, `scope` … */
-export type ClientMetadata = RegistrationRequest
+/**
+ * As RFC 7591 calls them: `client_name`, `redirect_uris`, `grant_types`, `token_endpoint_auth_method`, `scope` …; and as
+ * features do: `jwks`, `id_token_signed_response_alg`, `post_logout_redirect_uris`, `backchannel_logout_uri` …
+ */
+export type ClientMetadata = RegistrationRequest & Members
 
 export interface NewClient {
   readonly client: RegisteredClient

@@ -1,13 +1,14 @@
-"""Signs a person in with Authlib, refreshes and reads userinfo, for a test.
+"""Signs a person in with Authlib, refreshes, reads userinfo and signs out, for a test.
 
-It gets an issuer, a client, its secret and an address to return to, prints where a browser goes, reads where it came
-back to, and prints what it learned as a line of JSON.
+It gets an issuer, a client, its secret and two addresses to return to, prints where a browser goes, reads where it came
+back to, prints what it learned as a line of JSON, and where a browser goes to sign out.
 """
 
 import json
 import os
 import sys
 import urllib.request
+from urllib.parse import quote, urlencode
 
 from authlib.common.security import generate_token
 from authlib.integrations.httpx_client import OAuth2Client
@@ -18,7 +19,7 @@ from joserfc.jwk import KeySet
 # Authlib takes plain http for a mistake, save where this is set.
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 
-issuer, client_id, secret, callback = sys.argv[1:5]
+issuer, client_id, secret, callback, signed_out = sys.argv[1:6]
 
 
 def read(address):
@@ -66,3 +67,5 @@ print(
     json.dumps({"sub": sub, "again": verified(second)["sub"], "email": told["email"], "verified": told["email_verified"]}),
     flush=True,
 )
+asked = {"id_token_hint": second["id_token"], "post_logout_redirect_uri": signed_out, "state": "over & out"}
+print(f"{server['end_session_endpoint']}?{urlencode(asked, quote_via=quote)}", flush=True)

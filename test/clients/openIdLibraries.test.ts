@@ -6,15 +6,14 @@ import * as openid from "openid-client"
 import { Strategy } from "openid-client/passport"
 import { Passport } from "passport"
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
-import { issuer, people, withHost } from "../embed/host.ts"
-import { approve, within } from "./signIn.ts"
-
-const owner = { ...people, profile: () => ({ name: "Ada", email: "ada@shop.example", email_verified: true }) }
+import { issuer, withHost } from "../embed/host.ts"
+import { approve, endSessionAddress, leave, owner, signedOutAt, signedOutUri, within } from "./signIn.ts"
 
 const registered = (auth: EmbeddedTessera, callback: string) =>
   auth.clients.register({
     client_name: "App",
     redirect_uris: [callback],
+    post_logout_redirect_uris: [signedOutUri],
     token_endpoint_auth_method: "client_secret_basic"
   })
 
@@ -35,12 +34,13 @@ const browserAt = (answer: (request: Request) => Promise<Response>) => {
 /** Auth.js looks into the ID token by itself, which has no claim that nobody asked for. */
 const claims = { id_token: { name: null, email: null } }
 
-for (const idToken of [true, false]) {
-  test(`Auth.js signs a person in, and knows them by ${idToken ? "the ID token" : "userinfo"}`, () =>
+for (const byIdToken of [true, false]) {
+  test(`Auth.js signs a person in and out, and knows them by ${byIdToken ? "the ID token" : "userinfo"}`, () =>
     withHost({ owner }, async (auth) => {
       const site = "https://shop.example/auth"
       const made = await registered(auth, `${site}/callback/tessera`)
       const told: Array<Record<string, unknown>> = []
+      let idToken: string | undefined
       const config: AuthConfig = {
         basePath: "/auth",
         secret: "a secret of the application's own",
@@ -56,8 +56,8 @@ for (const idToken of [true, false]) {
             clientId: made.client.id,
             clientSecret: made.secret ?? "",
             checks: ["pkce", "state", "nonce"],
-            idToken,
-            authorization: { params: { scope: "openid profile email", ...(idToken ? { claims } : {}) } },
+            idToken: byIdToken,
+            authorization: { params: { scope: "openid profile email", ...(byIdToken ? { claims } : {}) } },
             [customFetch]: Object.assign(
               (url: RequestInfo | URL, init: RequestInit = {}) => auth.handle(new Request(url, init)),
               {
@@ -69,6 +69,7 @@ for (const idToken of [true, false]) {
         callbacks: {
           jwt: ({ account, profile, token }) => {
             if (account) told.push({ account: account.providerAccountId, profile, refresh: account.refresh_token })
+            idToken = account?.id_token ?? idToken
             return token
           }
         }
@@ -89,10 +90,12 @@ for (const idToken of [true, false]) {
       const session: unknown = await (await browse(`${site}/session`)).json()
       expect(session).toMatchObject({ user: { name: "Ada", email: "ada@shop.example" } })
       expect(told).toMatchObject([{ account: "ada", profile: { sub: "ada" }, refresh: expect.any(String) }])
+      // Auth.js ends its own session alone; its users' recipe is this link.
+      expect(await leave(auth, endSessionAddress(`${issuer}/oauth/logout`, idToken))).toBe(signedOutAt)
     }))
 }
 
-test("Passport's OpenID strategy signs a person in, refreshes and reads userinfo", () =>
+test("Passport's OpenID strategy signs a person in, refreshes, reads userinfo and signs out", () =>
   withHost({ owner }, async (auth) => {
     const app = express()
     const server = app.listen(0, "127.0.0.1")
@@ -113,7 +116,7 @@ test("Passport's OpenID strategy signs a person in, refreshes and reads userinfo
       new Strategy(options, async (tokens, verified) => {
         const again = await openid.refreshTokenGrant(config, tokens.refresh_token ?? "")
         const told = await openid.fetchUserInfo(config, again.access_token, tokens.claims()?.sub ?? "")
-        verified(null, { sub: again.claims()?.sub, email: told.email })
+        verified(null, { sub: again.claims()?.sub, email: told.email, idToken: again.id_token })
       })
     )
     // In place of a session store: there is one browser.
@@ -130,9 +133,17 @@ test("Passport's OpenID strategy signs a person in, refreshes and reads userinfo
     try {
       const begun = await fetch(`${site}/login`, { redirect: "manual" })
       const back = await approve(auth, new URL(begun.headers.get("location") ?? ""))
-      expect(await (await fetch(back)).json()).toEqual({ sub: "ada", email: "ada@shop.example" })
+      // The application's own answer.
+      const user = (await (await fetch(back)).json()) as { readonly idToken: string }
+      expect(user).toMatchObject({ sub: "ada", email: "ada@shop.example" })
       const replayed = await fetch(back)
       expect(replayed.status).toBe(401)
+      const out = openid.buildEndSessionUrl(config, {
+        id_token_hint: user.idToken,
+        post_logout_redirect_uri: signedOutUri,
+        state: "over & out"
+      })
+      expect(await leave(auth, out)).toBe(signedOutAt)
     } finally {
       server.close()
     }

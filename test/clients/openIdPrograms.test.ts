@@ -4,16 +4,14 @@ import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
-import { people, withHost } from "../embed/host.ts"
+import { withHost } from "../embed/host.ts"
 import { python } from "../harness/given.ts"
-import { approve } from "./signIn.ts"
+import { approve, leave, owner, signedOutAt, signedOutUri } from "./signIn.ts"
 
 /*
- * Programs in other languages sign a person in, refresh and read userinfo: by Authlib where the machine has Python, by
+ * Programs in other languages sign a person in, refresh, read userinfo and sign out: by Authlib where the machine has Python, by
  * go-oidc and x/oauth2 where it has Go and can get them.
  */
-
-const owner = { ...people, profile: () => ({ name: "Ada", email: "ada@shop.example", email_verified: true }) }
 
 /** Go keeps what it built in a cache of its own: the first build on a machine takes a minute. */
 const cached = join(import.meta.dir, "..", "..", "node_modules", ".cache", "go")
@@ -51,7 +49,7 @@ const programs: ReadonlyArray<
 const callback = "http://127.0.0.1:9/callback"
 
 for (const [name, commandOf] of programs) {
-  test(`${name} signs a person in, refreshes and reads userinfo`, async () => {
+  test(`${name} signs a person in, refreshes, reads userinfo and signs out`, async () => {
     const command = commandOf()
     if (command === undefined) return
     let auth: EmbeddedTessera | undefined
@@ -66,10 +64,11 @@ for (const [name, commandOf] of programs) {
         const { client, secret = "" } = await host.clients.register({
           client_name: "App",
           redirect_uris: [callback],
+          post_logout_redirect_uris: [signedOutUri],
           token_endpoint_auth_method: "client_secret_basic"
         })
         const [program, ...args] = command
-        const child = spawn(program, [...args, host.issuer, client.id, secret, callback], {
+        const child = spawn(program, [...args, host.issuer, client.id, secret, callback, signedOutUri], {
           stdio: ["pipe", "pipe", "inherit"]
         })
         try {
@@ -82,6 +81,7 @@ for (const [name, commandOf] of programs) {
             email: "ada@shop.example",
             verified: true
           })
+          expect(await leave(host, new URL(String((await lines.next()).value)))).toBe(signedOutAt)
         } finally {
           child.kill("SIGKILL")
         }

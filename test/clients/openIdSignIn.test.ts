@@ -2,26 +2,26 @@ import { expect, test } from "bun:test"
 import * as oauth from "oauth4webapi"
 import * as openid from "openid-client"
 import { issuer, people, redirectUri, withHost } from "../embed/host.ts"
-import { approve, within } from "./signIn.ts"
+import { owner as anybody, approve, endSessionAddress, leave, signedOutAt, signedOutUri, within } from "./signIn.ts"
 
 const owner = {
-  ...people,
+  ...anybody,
   signedIn: (request: Parameters<(typeof people)["signedIn"]>[0]) => {
     const here = people.signedIn(request)
     return here instanceof Promise || here === undefined || here === null
       ? here
       : { ...here, authenticatedAt: new Date() }
-  },
-  profile: () => ({ name: "Ada", email: "ada@shop.example", email_verified: true })
+  }
 }
 
 for (const algorithm of ["ES256", "RS256", "EdDSA"] as const) {
-  test(`openid-client signs a person in, refreshes and reads userinfo: ${algorithm}`, () =>
+  test(`openid-client signs a person in, refreshes, reads userinfo and signs out: ${algorithm}`, () =>
     withHost({ owner }, async (auth) => {
       const config = await openid.dynamicClientRegistration(
         new URL(issuer),
         {
           redirect_uris: [redirectUri],
+          post_logout_redirect_uris: [signedOutUri],
           id_token_signed_response_alg: algorithm,
           userinfo_signed_response_alg: algorithm
         },
@@ -50,10 +50,17 @@ for (const algorithm of ["ES256", "RS256", "EdDSA"] as const) {
       expect(again.claims()).toMatchObject({ sub: "ada", nonce })
       const told = await openid.fetchUserInfo(config, again.access_token, "ada")
       expect(told).toMatchObject({ sub: "ada", email: "ada@shop.example", email_verified: true })
+      const asked = { post_logout_redirect_uri: signedOutUri, state: "over & out" }
+      const out = openid.buildEndSessionUrl(config, { id_token_hint: again.id_token ?? "", ...asked })
+      expect(await leave(auth, out)).toBe(signedOutAt)
+      // Without a hint she is asked first, and another's address leads nowhere.
+      expect(await leave(auth, openid.buildEndSessionUrl(config, asked))).toBe("still signed in: 200")
+      const elsewhere = { ...asked, post_logout_redirect_uri: "https://evil.example/" }
+      expect(await leave(auth, openid.buildEndSessionUrl(config, elsewhere))).toBe("still signed in: 400")
     }))
 }
 
-test("oauth4webapi finds the server by OpenID's discovery, and verifies its signature", () =>
+test("oauth4webapi finds the server by OpenID's discovery, verifies its signature, and signs out", () =>
   withHost({ owner }, async (auth) => {
     const over = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: within(auth) } as const
     const at = new URL(issuer)
@@ -64,6 +71,7 @@ test("oauth4webapi finds the server by OpenID's discovery, and verifies its sign
     const made = await auth.clients.register({
       client_name: "App",
       redirect_uris: [redirectUri],
+      post_logout_redirect_uris: [signedOutUri],
       token_endpoint_auth_method: "client_secret_post"
     })
     const client: oauth.Client = { client_id: made.client.id }
@@ -93,4 +101,5 @@ test("oauth4webapi finds the server by OpenID's discovery, and verifies its sign
     expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ iss: issuer, sub: "ada", aud: made.client.id })
     const userinfo = await oauth.userInfoRequest(server, client, tokens.access_token, over)
     expect(await oauth.processUserInfoResponse(server, client, "ada", userinfo)).toEqual({ sub: "ada", name: "Ada" })
+    expect(await leave(auth, endSessionAddress(server.end_session_endpoint, tokens.id_token))).toBe(signedOutAt)
   }))

@@ -1,4 +1,5 @@
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
+import { people } from "../embed/host.ts"
 import { hiddenFields } from "../given/flow.ts"
 
 /** A client's requests, answered in this process. */
@@ -17,3 +18,28 @@ export const approve = async (auth: EmbeddedTessera, address: URL): Promise<URL>
   )
   return new URL(answer.headers.get("location") ?? "")
 }
+
+/** People who have a profile, and may sign out. */
+export const owner = {
+  ...people,
+  profile: () => ({ name: "Ada", email: "ada@shop.example", email_verified: true }),
+  signOut: () => [["set-cookie", "session=; Max-Age=0"]] as const
+}
+
+/** Where an application registers that it gets people back who signed out. */
+export const signedOutUri = "https://shop.example/signed-out"
+
+/** The address by which an application's library, or the application itself, has Ada signed out. */
+export const endSessionAddress = (endpoint: string | undefined, idToken: string | undefined): URL => {
+  const asked = { id_token_hint: idToken ?? "", post_logout_redirect_uri: signedOutUri, state: "over & out" }
+  return new URL(`${endpoint}?${new URLSearchParams(asked)}`)
+}
+
+/** Ada's browser follows a link that signs her out; what comes back is where she is after. */
+export const leave = async (auth: EmbeddedTessera, address: URL): Promise<string | undefined> => {
+  const answer = await auth.handle(new Request(address, { headers: { cookie: "session=ada" } }))
+  const isOut = answer.headers.getSetCookie().includes("session=; Max-Age=0")
+  return isOut ? (answer.headers.get("location") ?? undefined) : `still signed in: ${answer.status}`
+}
+
+export const signedOutAt = `${signedOutUri}?state=over%20%26%20out`

@@ -1,7 +1,7 @@
-// Signs a person in with go-oidc and x/oauth2, refreshes and reads userinfo, for a test.
+// Signs a person in with go-oidc and x/oauth2, refreshes, reads userinfo and signs out, for a test.
 //
-// It gets an issuer, a client, its secret and an address to return to, prints where a browser goes, reads where it came
-// back to, and prints what it learned as a line of JSON.
+// It gets an issuer, a client, its secret and two addresses to return to, prints where a browser goes, reads where it came
+// back to, prints what it learned as a line of JSON, and where a browser goes to sign out.
 package main
 
 import (
@@ -60,4 +60,13 @@ func main() {
 		"sub":   idToken.Subject,
 		"again": verify(second).Subject, "email": told.Email, "verified": told.EmailVerified,
 	}))))
+	var server struct {
+		EndSession string `json:"end_session_endpoint"`
+	}
+	if err := provider.Claims(&server); err != nil {
+		log.Fatal(err)
+	}
+	hint, _ := second.Extra("id_token").(string)
+	asked := url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {os.Args[5]}, "state": {"over & out"}}
+	fmt.Println(server.EndSession + "?" + asked.Encode())
 }
