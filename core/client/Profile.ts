@@ -11,6 +11,8 @@ import { clientMember } from "./ClientMember.ts"
  */
 export interface Profile {
   readonly name: ProfileName
+  /** For an owner. */
+  readonly title: string
   /** RFC 7636 §4.3: every authorization request brings a code challenge. */
   readonly challenge: boolean
   /** RFC 9126 §5: every authorization request is pushed. */
@@ -42,6 +44,7 @@ export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 const profiles: Readonly<Record<ProfileName, Profile>> = {
   standard: {
     name: "standard",
+    title: "Standard",
     challenge: false,
     push: false,
     methods: null,
@@ -56,6 +59,7 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
   /** FAPI 2.0 Security Profile, §5.3.2 and §5.4. The `iss` of an authorization response (RFC 9207) everybody gets. */
   fapi2: {
     name: "fapi2",
+    title: "FAPI 2.0 Security Profile",
     challenge: true,
     push: true,
     methods: ["private_key_jwt"],
@@ -78,6 +82,10 @@ const stricter = (one: ProfileName, other: ProfileName): ProfileName =>
 
 /** The profile of every client of this server that has no stricter one. */
 export const leastProfile = ({ profile }: Pick<Policy, "profile">): Profile => profiles[profile]
+
+/** Those that make a difference to a client of this server, the least strict first. */
+export const profilesFor = ({ profile }: Pick<Policy, "profile">): ReadonlyArray<Profile> =>
+  Object.values(profiles).filter(({ name }) => stricter(profile, name) === name)
 
 export const profileOf = (client: Pick<Client, "members">, policy: Pick<Policy, "profile">): Profile =>
   client.members === undefined

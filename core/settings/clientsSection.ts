@@ -2,6 +2,7 @@ import { Effect, Option, Redacted } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
 import { readClientKey } from "../client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
+import { type Profile, profileOf, profilesFor } from "../client/Profile.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
 import {
   answerWorkspaceAccess,
@@ -9,6 +10,7 @@ import {
   dropSecret,
   makeSecret,
   setClientEnabled,
+  setSecurityProfile,
   setServedResource
 } from "../engine/administration.ts"
 import { collectPage } from "../engine/lists.ts"
@@ -65,6 +67,8 @@ interface ClientRow {
   readonly secrets: ReadonlyArray<LiveSecret>
   /** The API that it is, for which it exchanges tokens. */
   readonly serves?: string | undefined
+  /** What it is held to. */
+  readonly profile: Profile
   /** Where it is for an owner to answer whether it acts for the workspace itself. */
   readonly question?: Question
 }
@@ -80,7 +84,7 @@ interface Question {
 
 /**
  * Owners only. The search is a GET of `{base}/settings/clients` with `q`; its forms post there with
- * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `new-secret`, `drop-secret` or
+ * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `profile` with `profile`, `new-secret`, `drop-secret` or
  * `delete`, `id`, and `q` to return to the same list.
  */
 interface ClientsPage {
@@ -90,6 +94,8 @@ interface ClientsPage {
   readonly paging: Paging
   /** The addresses that tokens are for, one of which a client may be. */
   readonly resources: ReadonlyArray<string>
+  /** What a client may be held to. */
+  readonly profiles: ReadonlyArray<Profile>
   /** A new secret: on this answer and never again. */
   readonly made?: { readonly name: string | undefined; readonly secret: string }
   /** Those that wait for an owner, on the page that has them. Their cursor is `waiting`. */
@@ -147,6 +153,42 @@ const answers = (client: ClientRow, path: string, visitor: Visitor, search: stri
   }
 }
 
+/** Something of a client that is one of several. */
+interface Choice {
+  readonly action: string
+  readonly title: string
+  readonly label: string
+  readonly name: string
+  readonly chosen: string
+  readonly options: ReadonlyArray<readonly [value: string, label: string]>
+  readonly hint: string
+}
+
+const chooser = (
+  client: ClientRow,
+  path: string,
+  visitor: Visitor,
+  search: string,
+  { action, chosen, hint, label, name, options, title }: Choice
+): Html => {
+  const about = clientName(client.name)
+  const shown = options.map(
+    ([value, words]) => html`<option value="${value}"${attributes({ selected: chosen === value })}>${words}</option>`
+  )
+  return html`<details class="confirm" name="confirm">
+<summary class="button small plain">${title}<span class="visually-hidden"> <bdi>${about}</bdi></span></summary>
+<form method="post" action="${path}" class="confirm-body">
+${hidden({ csrf: visitor.csrf, action, id: client.id, q: search })}
+<div class="field">
+<label>${label}
+<select name="${name}">${shown}</select></label>
+<p class="hint">${hint}</p>
+</div>
+<button class="button plain wide" type="submit">Save<span class="visually-hidden"> <bdi>${about}</bdi></span></button>
+</form>
+</details>`
+}
+
 /** An owner says which API the client is; only then may it exchange the tokens that it is sent (RFC 8693). */
 const exchangeAction = (
   client: ClientRow,
@@ -155,25 +197,40 @@ const exchangeAction = (
   { resources, search }: Pick<ClientsPage, "resources" | "search">
 ): ReadonlyArray<Html> => {
   if (client.kind === "public") return []
-  const about = clientName(client.name)
-  const option = (value: string, label: string) =>
-    html`<option value="${value}"${attributes({ selected: (client.serves ?? "") === value })}>${label}</option>`
   const others = client.serves === undefined || resources.includes(client.serves) ? [] : [client.serves]
   return [
-    html`<details class="confirm" name="confirm">
-<summary class="button small plain">Token exchange<span class="visually-hidden"> <bdi>${about}</bdi></span></summary>
-<form method="post" action="${path}" class="confirm-body">
-${hidden({ csrf: visitor.csrf, action: "exchange", id: client.id, q: search })}
-<div class="field">
-<label>This client is the API
-<select name="resource">${option("", "None: it exchanges no tokens")}${[...resources, ...others].map((at) => option(at, at))}</select></label>
-<p class="hint">An access token that is sent to this API it may exchange for a narrower one, to call another API for the same person.</p>
-</div>
-<button class="button plain wide" type="submit">Save<span class="visually-hidden"> <bdi>${about}</bdi></span></button>
-</form>
-</details>`
+    chooser(client, path, visitor, search, {
+      action: "exchange",
+      title: "Token exchange",
+      label: "This client is the API",
+      name: "resource",
+      chosen: client.serves ?? "",
+      options: [["", "None: it exchanges no tokens"], ...[...resources, ...others].map((at) => [at, at] as const)],
+      hint: "An access token that is sent to this API it may exchange for a narrower one, to call another API for the same person."
+    })
   ]
 }
+
+/** A client may ask to be held to more; an owner alone takes it back. */
+const profileAction = (
+  client: ClientRow,
+  path: string,
+  visitor: Visitor,
+  { profiles, search }: Pick<ClientsPage, "profiles" | "search">
+): ReadonlyArray<Html> =>
+  client.kind === "public" || profiles.length < 2
+    ? []
+    : [
+        chooser(client, path, visitor, search, {
+          action: "profile",
+          title: "Security profile",
+          label: "This client is held to",
+          name: "profile",
+          chosen: client.profile.name,
+          options: profiles.map(({ name, title }) => [name, title] as const),
+          hint: "A stricter profile refuses from now on what it forbids. The client may ask for one itself, and not come out of it."
+        })
+      ]
 
 const clientActions = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): ReadonlyArray<Html> => {
   const { search } = page
@@ -183,6 +240,7 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, page: 
     ...answers(client, path, visitor, search),
     ...secretActions(client, path, visitor, search),
     ...exchangeAction(client, path, visitor, page),
+    ...profileAction(client, path, visitor, page),
     client.disabled
       ? actionButton({ label: "Enable", about, path, fields: fields("enable") })
       : confirmed({
@@ -301,6 +359,7 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: Clie
       ? []
       : [["Without a person", html`${standingWords[client.question.standing]}`] as const]),
     ...(client.secrets.length < 2 ? [] : [["Secrets", secretList(client.secrets, visitor.now)] as const]),
+    ...(page.profiles[0]?.name === client.profile.name ? [] : [["Held to", html`${client.profile.title}`] as const]),
     ...(client.serves === undefined
       ? []
       : [["Exchanges tokens sent to", html`<bdi>${breakable(client.serves)}</bdi>`] as const]),
@@ -360,6 +419,11 @@ const section = {
       kind: "problem",
       text: "That client cannot exchange tokens for this API: it is public, or no token is for the API any more."
     },
+    "profile-saved": { kind: "done", text: "The client is held to this profile from now on." },
+    "profile-impossible": {
+      kind: "problem",
+      text: "As it is registered, the client could do nothing under this profile. The command “tessera client profile” names the rules that it would break."
+    },
     "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
     "secret-dropped": { kind: "done", text: "The older secret has stopped working." },
     "secret-not-made": {
@@ -407,6 +471,7 @@ const rowOf = (services: Services, client: Client, now: Instant) => ({
     redirectHosts: returnHosts(client.redirectUris),
     secrets: liveSecrets(client, now),
     serves: client.serves,
+    profile: profileOf(client, services.policy),
     disabled: client.disabled
   }
 })
@@ -469,7 +534,14 @@ export const clientsHandler = (services: Services, visitors: Visitors): Handler 
         ? yield* waitingFor(services, inside, Option.getOrUndefined(readClientId(asked.get("waiting"))))
         : {}
       return services.pages.show(call.workspace, 200, (place) =>
-        clientsPage(place, visitor, { search: text, clients, paging, resources: servable(call), ...waiting })
+        clientsPage(place, visitor, {
+          search: text,
+          clients,
+          paging,
+          resources: servable(call),
+          profiles: profilesFor(services.policy),
+          ...waiting
+        })
       )
     })
   )
@@ -503,6 +575,7 @@ const newSecret = Effect.fn("settings.newSecret")(function* (services: Services,
     clientsPage(place, visitor, {
       search: id,
       resources: servable(call),
+      profiles: profilesFor(services.policy),
       clients: shown.map(({ row }) => row),
       paging: { isContinued: false },
       made: { name: client?.about.client_name, secret: Redacted.value(made.text) }
@@ -556,6 +629,20 @@ const exchanging = Effect.fnUntraced(function* (
     : ("exchange-saved" as const)
 })
 
+const holding = Effect.fnUntraced(function* (
+  services: Services,
+  inside: Inside,
+  id: ClientId | undefined,
+  asked: string | undefined
+) {
+  const profile = profilesFor(services.policy).find(({ name }) => name === asked)
+  if (profile === undefined) return yield* new ForgedForm({ reason: "field_missing" })
+  if (id === undefined) return "client-gone" as const
+  const outcome = yield* setSecurityProfile(services, auditContext(inside), id, profile.name)
+  if (outcome === "unknown") return "client-gone" as const
+  return typeof outcome === "object" ? ("profile-impossible" as const) : ("profile-saved" as const)
+})
+
 export const changeClientsHandler = (services: Services, visitors: Visitors): Handler =>
   insideForm(
     services,
@@ -570,10 +657,15 @@ export const changeClientsHandler = (services: Services, visitors: Visitors): Ha
             : Effect.catchTag(newSecret(services, inside, id.value), "SecretRefused", notMade(inside))
         )
       }
-      if (form.get("action") === "exchange") {
+      const chosen = form.get("action")
+      if (chosen === "exchange" || chosen === "profile") {
         const id = Option.getOrUndefined(readClientId(form.get("id")))
+        const act = () =>
+          chosen === "exchange"
+            ? exchanging(services, inside, id, form.get("resource"))
+            : holding(services, inside, id, form.get("profile"))
         return yield* withPassword(services, inside, form, () =>
-          Effect.map(exchanging(services, inside, id, form.get("resource")), (done) =>
+          Effect.map(Effect.suspend(act), (done) =>
             backTo(inside.call, section, done, form.get("q")?.slice(0, searchLength))
           )
         )

@@ -1,3 +1,4 @@
+import { profileOf, profilesFor } from "../../core/client/Profile.ts"
 import * as Errors from "../../core/pages/CommonErrors.ts"
 import { type ConsentPage, consentPage } from "../../core/pages/Consent.ts"
 import { consentAnsweredPage } from "../../core/pages/ConsentAnswered.ts"
@@ -98,6 +99,12 @@ const issuer = (say: Say, more: Partial<TrustedIssuer>): TrustedIssuer => ({
 })
 
 /** A client that asks for access without a person. */
+const profiles = profilesFor({ profile: "standard" })
+const [standard, fapi2] = [
+  profileOf({ members: {} }, { profile: "standard" }),
+  profileOf({ members: {} }, { profile: "fapi2" })
+]
+
 const asking = (
   say: Say,
   standing: "waiting" | "allowed" | "refused",
@@ -110,6 +117,7 @@ const asking = (
   registeredAt: before(2 * hour),
   redirectHosts: [say("reports.example")],
   secrets: [{ mark: "q1w2e3r4", until: null }],
+  profile: standard,
   disabled: false,
   question: {
     standing,
@@ -487,6 +495,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             lastUsedAt: before(4 * 60_000),
             redirectHosts: [say("claude.ai"), say("claude.com")],
             secrets: [],
+            profile: standard,
             disabled: false
           },
           {
@@ -501,10 +510,12 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
               { mark: say("q1w2e3r4"), until: null },
               { mark: say("a9s8d7f6"), until: later(now, 6 * day) }
             ],
+            profile: fapi2,
             disabled: true
           }
         ],
         resources: ["https://api.example.com", "https://mcp.example.com/mcp"],
+        profiles,
         paging: { isContinued: false, nextCursor: say("c2") }
       })
     ],
@@ -514,6 +525,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         search: "",
         clients: [asking(say, "allowed"), asking(say, "refused")],
         resources: [],
+        profiles,
         paging: { isContinued: false },
         waiting: {
           clients: [asking(say, "waiting"), asking(say, "waiting", null)],
@@ -523,7 +535,13 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ],
     [
       "settings-clients-nothing",
-      clientsPage(place, owner, { search: say("<claude>"), clients: [], resources: [], paging: { isContinued: false } })
+      clientsPage(place, owner, {
+        search: say("<claude>"),
+        clients: [],
+        resources: [],
+        profiles,
+        paging: { isContinued: false }
+      })
     ],
     [
       "settings-resources",

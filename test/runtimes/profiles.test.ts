@@ -22,6 +22,8 @@ test("the command line chooses a profile for a client that keeps its rules, and 
     const tells = yield* made("Tells")
     const choose = (id: string, name: string) => Effect.map(run("client", "profile", id, name), ({ status }) => status)
     expect(yield* choose(signs, "fapi2")).toBe(0)
+    const { stdout: shown } = yield* run("client", "show", signs, "--json")
+    expect(JSON.parse(shown)).toMatchObject({ security_profile: "fapi2" })
     expect(yield* choose(tells, "fapi2")).toBe(4)
     expect(yield* choose("A".repeat(22), "fapi2")).toBe(3)
     const profiles = (more: Record<string, string>) =>

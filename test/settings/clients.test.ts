@@ -23,7 +23,8 @@ import {
   tokenRequest
 } from "../given/flow.ts"
 import { emptyList, noticeOn } from "../given/page.ts"
-import type { World } from "../given/World.ts"
+import { keyOf, signingClient } from "../given/pushing.ts"
+import { realSignatures, type World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post } from "./given.ts"
 
 const owner = UserId.make("owner")
@@ -288,6 +289,51 @@ describe("registered clients", () => {
         expect((yield* stored())?.serves).toBeUndefined()
         expect((yield* post(world, "alice", "clients", { action: "exchange", id: client.id })).status).toBe(403)
       })
+    ))
+
+  test("one that can keep it is held to a security profile, shown, and taken out of it by an owner alone", () =>
+    inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* signingClient(world, yield* Effect.promise(() => keyOf("ES256", "k")))
+          const secretive = yield* registerClient(world)
+          const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+          const save = (id: string, profile: string, as = "owner") =>
+            post(world, as, "clients", { action: "profile", id, profile })
+          const saved = (id: string, profile: string) =>
+            Effect.map(save(id, profile), (answer) => header(answer, "location"))
+          const shown = Effect.map(look(world, "owner", "clients", `?q=${client.id}`), ({ body }) => [
+            body.includes("<dt>Held to</dt>"),
+            body.includes('<option value="fapi2" selected>')
+          ])
+          expect(yield* shown).toEqual([false, false])
+          expect(yield* saved(client.id, "fapi2")).toBe("/settings/clients?done=profile-saved")
+          expect(yield* shown).toEqual([true, true])
+          // It has to push what it asks for from now on.
+          const asked = yield* world.send("GET", authorizeTarget({ ...client, secret: undefined }), { as: "alice" })
+          expect(header(asked, "location")).toContain("error=invalid_request")
+          expect((yield* save(client.id, "standard", "alice")).status).toBe(403)
+          expect(yield* shown).toEqual([true, true])
+          expect(yield* saved(secretive.id, "fapi2")).toBe("/settings/clients?done=profile-impossible")
+          expect(yield* saved(open.id, "fapi2")).toBe("/settings/clients?done=profile-impossible")
+          expect(yield* saved("A".repeat(22), "fapi2")).toBe("/settings/clients?done=client-gone")
+          expect((yield* save(client.id, "none at all")).status).toBe(403)
+          expect(yield* saved(client.id, "standard")).toBe("/settings/clients?done=profile-saved")
+          expect(yield* shown).toEqual([false, false])
+          const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
+          expect(changes).toEqual(["fapi2_profile", "standard_profile"])
+        }),
+      { signatures: realSignatures }
+    ))
+
+  test("no profile is offered where the server holds all its clients to the strictest", () =>
+    inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          yield* signingClient(world, yield* Effect.promise(() => keyOf("ES256", "k")))
+          expect((yield* look(world, "owner", "clients")).body).not.toContain('value="profile"')
+        }),
+      { signatures: realSignatures, policy: { profile: "fapi2" } }
     ))
 
   test("one that is deleted is gone with everything that people allowed it; a second click is told so", () =>
