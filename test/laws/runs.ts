@@ -1,4 +1,4 @@
-/** How often a law is tried and what chance starts from: `TESSERA_RUNS` and `TESSERA_SEED`, else 200 and 1. */
+/** How often a law is tried and what chance starts from: `TESSERA_RUNS` and `TESSERA_SEED`, else 100 and 1. */
 const read = (name: string, usual: number): number => {
   const text = process.env[name]
   if (text === undefined || text === "") return usual
@@ -7,7 +7,7 @@ const read = (name: string, usual: number): number => {
   return number
 }
 
-export const runs = read("TESSERA_RUNS", 200)
+export const runs = read("TESSERA_RUNS", 100)
 
 /** Scripts for the model, and a seed from which so many come upon every row that it has. */
 export const usualScripts = 500

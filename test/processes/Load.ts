@@ -29,6 +29,8 @@ export interface Load {
 const workers = 12
 const refreshes = 4
 const pause = Effect.sleep("20 millis")
+/** Between a client's requests: twelve that never wait take all of the machine and show no more. */
+const breath = Effect.sleep("5 millis")
 
 /**
  * Clients that redeem, refresh and revoke, and repeat whatever was answered with a 503 or not at all: at the next
@@ -91,6 +93,7 @@ export const makeLoad = (
   })
 
   const refreshed = Effect.fnUntraced(function* (line: Line) {
+    yield* breath
     const reply = yield* insist("refresh", (server) => refresh(server, application, line.refresh))
     if (reply === undefined) return
     // A retry within the grace gets the same successor, so whatever went wrong before, this is no refusal.

@@ -6,7 +6,7 @@ import { field, type Reply } from "./Reply.ts"
 import { type ServerProcess, startTessera } from "./ServerProcess.ts"
 import { clusterStore, postgresStore, redisStore, type Store, sqliteStore } from "./Store.ts"
 
-const clients = 64
+const clients = 32
 
 interface Setting {
   readonly name: string
@@ -16,7 +16,7 @@ interface Setting {
   readonly codes: number
 }
 
-/** Five hundred codes in all, each for 64 clients: the more where the store and the machine are quick about it. */
+/** Five hundred codes in all, each for 32 clients: the more where the store and the machine are quick about it. */
 const settings: ReadonlyArray<Setting> = [
   { name: "SQLite", open: sqliteStore, processes: 2, grace: "no grace", codes: 50 },
   { name: "SQLite", open: sqliteStore, processes: 2, grace: "60 seconds", codes: 50 },
