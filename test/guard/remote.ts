@@ -37,6 +37,8 @@ export interface Remote {
   readonly guard: ReturnType<typeof remoteGuard>
   readonly line: ReturnType<typeof between>
   readonly failures: Array<IntrospectionFailure>
+  /** Of the server and of its guards. */
+  readonly clock: Awaited<ReturnType<typeof testClock>>["clock"]
   readonly wait: (millis: number) => Promise<void>
   readonly resource: string
   /** Another guard over the same server. */
@@ -72,7 +74,7 @@ export const withRemote = async (
         ...guarded,
         ...own
       })
-    await body({ auth, guard: guardOf({}), guardOf, line, failures, wait, resource: issuer })
+    await body({ auth, clock, guard: guardOf({}), guardOf, line, failures, wait, resource: issuer })
   } finally {
     await auth.close()
     await server.stop(true)

@@ -1,0 +1,222 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { Elysia } from "elysia"
+import express from "express"
+import fastify from "fastify"
+import { Hono } from "hono"
+import { decodeJwt } from "jose"
+import Koa from "koa"
+import * as ofElysia from "../../runtimes/elysia.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFastify from "../../runtimes/fastify.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import { type Guard, jwtGuard } from "../../runtimes/guard.ts"
+import * as ofHono from "../../runtimes/hono.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
+import * as ofNode from "../../runtimes/node.ts"
+import { type Holder, holderOf, proofFor } from "../given/dpop.ts"
+import { listening, type Running } from "./listening.ts"
+import { withRemote } from "./remote.ts"
+
+/** The guards that an app puts before its routes: that of the server beside it, and two of an API elsewhere. */
+type Guards = Readonly<Record<"local" | "remote" | "jwt", Guard>>
+
+const needs = { scopes: ["api"] }
+const required = { ...needs, dpop: "required" } as const
+
+/** A route for each guard, `/api/local` and so on, and one that admits no token but a bound one, `/api/local/bound`. */
+const routesOf = (guards: Guards) =>
+  Object.entries(guards).flatMap(([name, guard]) => [
+    { path: `/api/${name}`, guard, asks: needs },
+    { path: `/api/${name}/bound`, guard, asks: required }
+  ])
+
+const onBun = (fetch: (request: Request) => Response | Promise<Response>): Running => {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch })
+  return { port: server.port ?? 0, stop: () => server.stop(true) }
+}
+
+const frameworks: ReadonlyArray<readonly [name: string, start: (guards: Guards) => Promise<Running>]> = [
+  [
+    "Elysia",
+    async (guards) => {
+      const app = new Elysia()
+      for (const { asks, guard, path } of routesOf(guards)) {
+        app.group(path, (api) => api.resolve(ofElysia.guard(guard, asks)).get("", ({ principal }) => principal._tag))
+      }
+      return onBun((request) => app.fetch(request))
+    }
+  ],
+  [
+    "Express",
+    (guards) => {
+      const app = express()
+      for (const { asks, guard, path } of routesOf(guards)) {
+        app.get(path, ofExpress.guard(guard, asks), (_, response) => response.end("in"))
+      }
+      return listening(app)
+    }
+  ],
+  [
+    "Fastify",
+    async (guards) => {
+      const app = fastify()
+      for (const { asks, guard, path } of routesOf(guards)) {
+        app.get(path, { onRequest: ofFastify.guard(guard, asks) }, () => "in")
+      }
+      await app.listen({ port: 0, host: "127.0.0.1" })
+      return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
+    }
+  ],
+  [
+    "Koa",
+    (guards) => {
+      const app = new Koa()
+      for (const { asks, guard, path } of routesOf(guards)) {
+        const guarded = ofKoa.guard(guard, asks)
+        app.use((context, next) => (context.path === path ? guarded(context, next) : next()))
+      }
+      app.use((context) => {
+        context.body = "in"
+      })
+      return listening(app.callback())
+    }
+  ],
+  [
+    "Hono",
+    async (guards) => {
+      const app = new Hono()
+      for (const { asks, guard, path } of routesOf(guards)) {
+        app.get(path, ofHono.guard(guard, asks), (context) => context.text("in"))
+      }
+      return onBun((request) => app.fetch(request))
+    }
+  ],
+  [
+    "fetch",
+    async (guards) => {
+      const handlers = new Map(
+        routesOf(guards).map(({ asks, guard, path }) => [path, ofFetch.guard(guard, asks, () => new Response("in"))])
+      )
+      const none = () => new Response(null, { status: 404 })
+      return onBun((request) => (handlers.get(new URL(request.url).pathname) ?? none)(request))
+    }
+  ],
+  [
+    "Node's own server",
+    (guards) => {
+      const middlewares = new Map(
+        routesOf(guards).map(({ asks, guard, path }) => [path, ofNode.guard(guard, asks)] as const)
+      )
+      return listening((request, response) => {
+        const path = request.url?.split("?", 1)[0] ?? ""
+        middlewares.get(path)?.(request, response, () => response.end("in"))
+      })
+    }
+  ]
+]
+
+const ada = await holderOf("ES256")
+const eve = await holderOf("ES256")
+
+/** What a caller has: a token that is bound to the key of Ada, and one that is bound to nothing. */
+interface Tokens {
+  readonly bound: string
+  readonly bare: string
+}
+
+interface Call {
+  readonly scheme?: string
+  readonly token?: keyof Tokens
+  /** Behind the route's path. */
+  readonly query?: string
+  /** Whose key signs the proof; `null`: there is none. */
+  readonly by?: Holder | null
+  /** What the proof is for, where it is not for this call. */
+  readonly method?: string
+  readonly at?: string
+  readonly ath?: keyof Tokens
+  readonly twice?: true
+}
+
+const rows: ReadonlyArray<readonly [what: string, call: Call, status: 200 | 401]> = [
+  ["a token with the proof of its key", {}, 200],
+  ["the scheme in lower case", { scheme: "dpop" }, 200],
+  ["a query, which no proof names", { query: "?page=2" }, 200],
+  ["no proof", { by: null }, 401],
+  ["no proof, as Bearer", { by: null, scheme: "Bearer" }, 401],
+  ["its proof, as Bearer", { scheme: "Bearer" }, 401],
+  ["a proof of another key", { by: eve }, 401],
+  ["a proof for another method", { method: "POST" }, 401],
+  ["a proof for another path", { at: "/api/other" }, 401],
+  ["a proof for another host", { at: "https://evil.example/api/local" }, 401],
+  ["a proof for another token", { ath: "bare" }, 401],
+  ["two proofs", { twice: true }, 401],
+  ["a token that is bound to nothing, with a proof", { token: "bare" }, 401]
+]
+
+describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)", () => {
+  test.each(frameworks)("in %s, by each kind of guard", (_, start) =>
+    withRemote({}, async ({ auth, clock, guard: remote, resource }) => {
+      const { client, secret } = await auth.clients.register({
+        client_name: "Machine",
+        grant_types: ["client_credentials"],
+        token_endpoint_auth_method: "client_secret_post"
+      })
+      await auth.clients.setAccessTokenFormat(client.id, "jwt")
+      const proof = (by: Holder, method: string, address: string, token?: string) =>
+        Effect.runPromise(proofFor(by, method, address, token))
+      const tokenBy = async (headers: Record<string, string>) => {
+        const fields = { grant_type: "client_credentials", client_id: client.id, client_secret: secret ?? "" }
+        const sent = { method: "POST", headers, body: new URLSearchParams(fields) }
+        return (await (await auth.handle(new Request(`${resource}/oauth/token`, sent))).json()) as {
+          readonly access_token: string
+          readonly token_type: string
+        }
+      }
+      const first = await tokenBy({ dpop: await proof(ada, "POST", `${resource}/oauth/token`) })
+      const second = await tokenBy({})
+      expect([first.token_type, second.token_type]).toEqual(["DPoP", "Bearer"])
+      const tokens: Tokens = { bound: first.access_token, bare: second.access_token }
+      expect([decodeJwt(tokens.bound).cnf, decodeJwt(tokens.bare).cnf]).toEqual([{ jkt: ada.jkt }, undefined])
+
+      const jwt = jwtGuard({ issuer: resource, resource, clock })
+      const app = await start({ local: auth, remote, jwt })
+      const call = async (path: string, { at, ath, by = ada, method = "GET", query, scheme, token, twice }: Call) => {
+        const text = tokens[token ?? "bound"]
+        const headers = new Headers({ authorization: `${scheme ?? "DPoP"} ${text}` })
+        const signed = () =>
+          proof(by ?? ada, method, new URL(at ?? path, resource).href, tokens[ath ?? token ?? "bound"])
+        for (const _ of by === null ? [] : twice === true ? [1, 2] : [1]) headers.append("dpop", await signed())
+        const ask = async () => {
+          const answer = await fetch(`http://127.0.0.1:${app.port}${path}${query ?? ""}`, { headers })
+          const challenge = answer.headers.get("www-authenticate") ?? ""
+          await answer.text()
+          return { status: answer.status, names: /\bDPoP (?:.*, )?algs="[^"]*\bES256\b/.test(challenge) }
+        }
+        return { ask }
+      }
+      try {
+        for (const path of ["/api/local", "/api/remote", "/api/jwt"]) {
+          for (const [what, how, status] of rows) {
+            const told = await (await call(path, how)).ask()
+            expect([path, what, told]).toEqual([path, what, { status, names: status === 401 }])
+          }
+          const once = await call(path, {})
+          expect([path, (await once.ask()).status, (await once.ask()).status]).toEqual([path, 200, 401])
+          const bare = await call(path, { token: "bare", scheme: "Bearer", by: null })
+          expect([path, (await bare.ask()).status]).toEqual([path, 200])
+          const asked = `${path}/bound`
+          const unbound = await call(asked, { token: "bare", scheme: "Bearer", by: null })
+          expect([asked, (await unbound.ask()).status, (await (await call(asked, {})).ask()).status]).toEqual([
+            asked,
+            401,
+            200
+          ])
+        }
+      } finally {
+        await app.stop()
+      }
+    })
+  )
+})
