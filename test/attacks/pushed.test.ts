@@ -1,12 +1,19 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { LimitSharing, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { allowances, Limiter } from "../../core/ports/Limiter.ts"
+import { Storage } from "../../core/ports/Storage.ts"
 import { requestUriPrefix } from "../../core/request/pushed.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
 import {
   authorizeTarget,
   decide,
+  form,
+  formHeaders,
   header,
+  prove,
   provenClient,
   redirectUri,
   registerClient,
@@ -155,6 +162,59 @@ describe("what is pushed", () => {
 
 const pushedBy = (world: World, client: SigningClient, over: Values = {}) =>
   Effect.map(pushSigned(world, client, askedBy(client, over)), uriOf)
+
+describe("a flood of pushed requests", () => {
+  /** One network, whichever process it comes to; the processes hear of each other's limits after so many pushes. */
+  const stranger = "203.0.113.9"
+  const between = 100
+  const flood = 900
+
+  test("by one stranger fills no store and stops nobody else, at two processes, with clients of any kind", () => {
+    let taking: Limiter["Service"] = { take: () => Effect.void }
+    const limiter = Layer.succeed(Limiter, { take: (key, cost) => taking.take(key, cost) })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const shared = sharedLimits.pipe(Layer.provide([Layer.succeed(Storage, world.storage), Entropy.layer]))
+          const limits = [yield* Layer.build(shared), yield* Layer.build(Layer.fresh(shared))] as const
+          const servers = [world, yield* world.elsewhere] as const
+          const open = { token_endpoint_auth_method: "none" }
+          const known = yield* Effect.forEach([1, 2, 3], () => registerClient(world, open))
+          yield* Effect.forEach(known, (client) => Effect.orDie(prove(world, client)))
+          const own = yield* Effect.forEach([open, {}, open, {}], (metadata) => registerClient(world, metadata))
+          const push = (n: number, client: (typeof own)[number], peer: string) => {
+            taking = Context.get(limits[n % 2] ?? limits[0], Limiter)
+            const fields = { ...askedBy(client), client_secret: client.secret }
+            const sent = { headers: formHeaders, body: form(fields), peer }
+            return Effect.map((servers[n % 2] ?? world).send("POST", "/oauth/par", sent), ({ status }) => status)
+          }
+          const before = world.calls.insert.length
+          const statuses: Array<number> = []
+          for (let n = 0; n < flood; n++) {
+            // Each at both processes, those that people let in before those that only registered.
+            const clients = n < flood / 2 ? known : own
+            statuses.push(yield* push(n, clients[(n >> 1) % clients.length] ?? expect.unreachable(), stranger))
+            if (n % between === 0) {
+              for (const one of limits) yield* Effect.orDie(Context.get(one, LimitSharing).share)
+            }
+          }
+          const written = world.calls.insert.slice(before).filter((what) => String(what).includes("request"))
+          expect(new Set(statuses)).toEqual(new Set([201, 429]))
+          expect(written).toHaveLength(statuses.filter((status) => status === 201).length)
+          expect(written.length).toBeLessThanOrEqual(allowances.push.burst + between)
+
+          const machine = yield* Effect.orDie(provenClient(world))
+          const newcomer = yield* registerClient(world, open)
+          const others = [...known, ...own, newcomer].map((client) => [client, "198.51.100.7"] as const)
+          // One that proves itself has a share of its own, also behind the stranger's address.
+          for (const [client, peer] of [...others, [machine, stranger] as const]) {
+            for (const n of [0, 1]) expect([client.id, yield* push(n, client, peer)]).toEqual([client.id, 201])
+          }
+        }).pipe(Effect.scoped),
+      { limiter }
+    )
+  })
+})
 
 const flipped = (text: string, at: number) =>
   text.slice(0, at) + (text.charAt(at) === "A" ? "B" : "A") + text.slice(at + 1)

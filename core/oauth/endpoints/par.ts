@@ -89,13 +89,12 @@ const several = severalOf(parContract.form.fields)
 
 /**
  * Each push is a write. Of a client that nobody let in yet it is taken from its network, which may register many; of a
- * public one too, whose name is no secret; of any other from its own share.
+ * public one too, whose name is no secret, and of which a stranger may know many; of any other from its own share.
  */
 export const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by: AuthenticatedClient) {
   const { client } = by
   yield* takeUnproven(services, call, by)
-  if (isStranger(client)) return yield* takeOfAddress(services.limiter, call, allowances.push)
-  if (isPublic(client)) return
+  if (isStranger(client) || isPublic(client)) return yield* takeOfAddress(services.limiter, call, allowances.push)
   yield* services.limiter.take({ allowance: allowances.push, workspace: call.workspace.id, of: client.id })
 })
 
