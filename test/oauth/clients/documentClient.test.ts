@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { currentInstant } from "../../../core/rules/Instant.ts"
+import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import { holderOf, tokenProof } from "../../given/dpop.ts"
+import { decide, form, formHeaders, jsonOf, redirectUri, type Values, verifier } from "../../given/flow.ts"
+import { signsIn, verified } from "../../given/openId.ts"
+import {
+  askedBy,
+  assertionOf,
+  backOf,
+  keyOf,
+  pushSigned,
+  type SigningClient,
+  uriOf,
+  visit,
+  visitTarget
+} from "../../given/pushing.ts"
+import { inWorld, type World } from "../../given/World.ts"
+
+/** A program by its document that proves itself by keys at an address, and what else it may do then. */
+
+const address = "https://app.example.org/client.json"
+const [first, second, foreign] = await Promise.all([
+  keyOf("RS256", "first"),
+  keyOf("ES256", "second"),
+  keyOf("ES256", "second")
+])
+const jkt = await holderOf("ES256")
+const keysAt = "https://keys.example.org/jwks"
+
+const client = (key = first): SigningClient => ({
+  id: address,
+  redirectUri,
+  registrationUri: "",
+  registrationToken: "",
+  key
+})
+
+const published = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: keysAt, scope: "openid api profile" }
+
+const withKeys = (body: (world: World, web: DocumentsWeb) => Effect.Effect<void, unknown>) => {
+  const web = new DocumentsWeb()
+  web.publish(address, published, { cacheControl: "max-age=300" })
+  web.pages.set(keysAt, { body: { keys: [first.jwk] }, cacheControl: "max-age=60" })
+  return inWorld((world) => body(world, web), { ...signsIn, documents: web.layer() })
+}
+
+const codeFor = Effect.fnUntraced(function* (world: World, by: SigningClient, fields: Values = {}) {
+  const page = yield* visit(world, `/oauth/authorize?${form(askedBy(by, fields))}`)
+  return String(backOf(yield* decide(world, page, "approve")).get("code"))
+})
+
+const now = Effect.map(currentInstant, (millis) => millis / 1000)
+
+const token = Effect.fnUntraced(function* (world: World, fields: Values, by = client(), headers = {}) {
+  const seconds = yield* now
+  const client_assertion = yield* assertionOf(by, { iat: seconds, nbf: seconds, exp: seconds + 60 }, {}, by.key)
+  return yield* world.send("POST", "/oauth/token", {
+    headers: { ...formHeaders, ...headers },
+    body: form({ ...fields, client_assertion_type: assertionType, client_assertion })
+  })
+})
+
+const redeemed = (code: string): Values => ({
+  grant_type: "authorization_code",
+  code,
+  redirect_uri: redirectUri,
+  code_verifier: verifier
+})
+
+const refreshed = (token: unknown): Values => ({ grant_type: "refresh_token", refresh_token: String(token) })
+
+describe("a document's client with keys at an address", () => {
+  test("signs through a rotation of them, and with none that are not there", () =>
+    withKeys((world, web) =>
+      Effect.gen(function* () {
+        const code = yield* codeFor(world, client())
+        const forged = yield* token(world, redeemed(code), client(foreign))
+        expect([forged.status, jsonOf(forged).error]).toEqual([401, "invalid_client"])
+        const tokens = jsonOf(yield* token(world, redeemed(code)))
+        web.pages.set(keysAt, { body: { keys: [second.jwk] }, cacheControl: "max-age=60" })
+        yield* TestClock.adjust("61 seconds")
+        const renewed = yield* token(world, refreshed(tokens.refresh_token), client(second))
+        expect(renewed.status).toBe(200)
+        const line = refreshed(jsonOf(renewed).refresh_token)
+        for (const key of [first, foreign]) {
+          expect(jsonOf(yield* token(world, line, client(key))).error).toBe("invalid_client")
+        }
+        expect((yield* token(world, line, client(second))).status).toBe(200)
+      })
+    ))
+
+  test("is asked to wait where they cannot be had, and never taken for another", () =>
+    withKeys((world, web) =>
+      Effect.gen(function* () {
+        web.pages.set(keysAt, "unreachable")
+        const code = yield* codeFor(world, client())
+        const away = yield* token(world, redeemed(code))
+        expect([away.status, jsonOf(away).error]).toEqual([503, "temporarily_unavailable"])
+        web.pages.set(keysAt, { body: { keys: [first.jwk] } })
+        yield* TestClock.adjust("31 seconds")
+        expect((yield* token(world, redeemed(code))).status).toBe(200)
+      })
+    ))
+
+  test("signs by what its document says from the next fetch on: another address, or keys beside it", () =>
+    withKeys((world, web) =>
+      Effect.gen(function* () {
+        const tokens = jsonOf(yield* token(world, redeemed(yield* codeFor(world, client()))))
+        web.pages.set("https://keys.example.org/moved", { body: { keys: [second.jwk] } })
+        web.publish(
+          address,
+          { ...published, jwks_uri: "https://keys.example.org/moved" },
+          { cacheControl: "max-age=300" }
+        )
+        yield* TestClock.adjust("301 seconds")
+        expect(jsonOf(yield* token(world, refreshed(tokens.refresh_token))).error).toBe("invalid_client")
+        const renewed = jsonOf(yield* token(world, refreshed(tokens.refresh_token), client(second)))
+        web.publish(address, { ...published, jwks_uri: undefined, jwks: { keys: [first.jwk] } })
+        yield* TestClock.adjust("301 seconds")
+        expect((yield* token(world, refreshed(renewed.refresh_token))).status).toBe(200)
+      })
+    ))
+
+  test("proves itself: its address alone, or an assertion for another, is nobody", () =>
+    withKeys((world) =>
+      Effect.gen(function* () {
+        const code = yield* codeFor(world, client())
+        const bare = { ...redeemed(code), client_id: address }
+        const open = yield* world.send("POST", "/oauth/token", { headers: formHeaders, body: form(bare) })
+        expect([open.status, jsonOf(open).error]).toEqual([401, "invalid_client"])
+        for (const claims of [
+          { sub: "https://other.example/client.json" },
+          { iss: "https://other.example/client.json" }
+        ]) {
+          const client_assertion = yield* assertionOf(client(), claims)
+          const fields = { ...bare, client_assertion_type: assertionType, client_assertion }
+          const other = yield* world.send("POST", "/oauth/token", { headers: formHeaders, body: form(fields) })
+          expect([other.status, jsonOf(other).error]).toEqual([401, "invalid_client"])
+        }
+      })
+    ))
+})
+
+test("a document's client pushes what it asks for, binds its tokens, and learns who signed in", () =>
+  withKeys((world, web) =>
+    Effect.gen(function* () {
+      const asked = askedBy(client(), { scope: "openid api", nonce: "n-1", dpop_jkt: jkt.jkt })
+      const pushed = yield* pushSigned(world, client(), asked)
+      expect([pushed.status, pushed.status === 201 ? "" : pushed.body]).toEqual([201, ""])
+      const page = yield* visit(world, visitTarget(client(), uriOf(pushed)))
+      expect([page.status, page.body.includes("app.example.org")]).toEqual([200, true])
+      const code = String(backOf(yield* decide(world, page, "approve")).get("code"))
+      const unbound = yield* token(world, redeemed(code))
+      expect(jsonOf(unbound).error).toBe("invalid_grant")
+      const answer = yield* token(world, redeemed(code), client(), { dpop: yield* tokenProof(jkt) })
+      const { access_token, id_token, refresh_token, token_type } = jsonOf(answer)
+      expect([answer.status, token_type]).toEqual([200, "DPoP"])
+      const { payload } = yield* verified(world, client(), id_token)
+      expect(payload).toMatchObject({ sub: "alice", aud: address, nonce: "n-1" })
+      const bearer = yield* world.guard("/x", { scopes: ["api"] }, { authorization: `Bearer ${access_token}` })
+      expect(bearer._tag).toBe("Refused")
+      const again = yield* token(world, refreshed(refresh_token), client(), { dpop: yield* tokenProof(jkt) })
+      expect([again.status, jsonOf(again).token_type]).toEqual([200, "DPoP"])
+      expect(web.asked.filter((at) => at === address)).toHaveLength(1)
+    })
+  ))
