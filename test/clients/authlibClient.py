@@ -1,4 +1,5 @@
-"""Authenticates by private_key_jwt with Authlib, and reads tokens by the keys of the server, for a test.
+"""Authenticates by private_key_jwt, gets tokens for a device and exchanges them with Authlib, and reads tokens by the keys
+of the server, for a test.
 
 It reads lines of JSON, each with one thing to do, and answers each with a line of JSON.
 """
@@ -36,10 +37,40 @@ def read(given):
     return {"claims": decoded.claims, "kid": decoded.header["kid"], "kids": [key.kid for key in keys.keys]}
 
 
+def device(given):
+    """RFC 8628 §3.1: Authlib has no call of its own for this, but sends what a client has to send."""
+    client = OAuth2Client(given["client"], token_endpoint_auth_method="none")
+    asked = {"client_id": given["client"], "scope": "api"}
+    told = client.request("POST", given["endpoint"], withhold_token=True, data=asked).json()
+    return {"device": told["device_code"], "code": told["user_code"], "at": told["verification_uri"]}
+
+
+def poll(given):
+    client = OAuth2Client(given["client"], token_endpoint_auth_method="none")
+    got = client.fetch_token(
+        given["endpoint"],
+        grant_type="urn:ietf:params:oauth:grant-type:device_code",
+        device_code=given["device"],
+    )
+    return {"access": got["access_token"], "renewed": client.refresh_token(given["endpoint"])["access_token"]}
+
+
+def exchange(given):
+    client = OAuth2Client(given["client"], given["secret"], token_endpoint_auth_method="client_secret_post")
+    got = client.fetch_token(
+        given["endpoint"],
+        grant_type="urn:ietf:params:oauth:grant-type:token-exchange",
+        subject_token=given["access"],
+        subject_token_type="urn:ietf:params:oauth:token-type:access_token",
+        scope=given["scope"],
+    )
+    return {"access": got["access_token"], "type": got["issued_token_type"], "scope": got["scope"]}
+
+
 for line in sys.stdin:
     given = json.loads(line)
     try:
-        answer = {"token": token, "read": read}[given["do"]](given)
+        answer = {"token": token, "read": read, "device": device, "poll": poll, "exchange": exchange}[given["do"]](given)
     except Exception as failure:
         answer = {"failure": getattr(failure, "error", type(failure).__name__)}
     print(json.dumps(answer), flush=True)

@@ -3,8 +3,10 @@ import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { Effect } from "effect"
+import { deviceGrant } from "../../core/client/Profile.ts"
+import { hiddenFields } from "../given/flow.ts"
 import { startServer } from "../given/server.ts"
-import { register as registerAt } from "../given/serverVisitor.ts"
+import { companiesStatus, locationOf, register as registerAt, Visitor } from "../given/serverVisitor.ts"
 import { python } from "../harness/given.ts"
 import { command } from "../runtimes/given/tessera.ts"
 import { keyOf, keyServer } from "./signing.ts"
@@ -18,6 +20,22 @@ interface Answer {
   readonly kid?: string
   readonly kids?: ReadonlyArray<string>
   readonly failure?: string
+  readonly device?: string
+  readonly code?: string
+  readonly at?: string
+  readonly renewed?: string
+  readonly type?: string
+  readonly scope?: string
+}
+
+/** RFC 8628: the owner enters the code that the device shows, and lets it in. */
+const letIn = async (url: string, code: string): Promise<void> => {
+  const visitor = new Visitor(url)
+  await visitor.signIn()
+  const entered = await visitor.submit("/device", { user_code: code })
+  const page = await visitor.get(locationOf(entered).href)
+  const answer = await visitor.post("/consent", { ...hiddenFields(await page.text()), decision: "approve" })
+  expect(answer.status).toBe(200)
 }
 
 const opened = (program: string) =>
@@ -37,11 +55,11 @@ const opened = (program: string) =>
   )
 
 if (program !== undefined) {
-  test("Authlib signs for itself through a rotation of its keys, and reads our tokens through one of ours", () =>
+  test("Authlib signs for itself through a rotation of its keys, reads our tokens through one of ours, and gets a device its tokens, which an API exchanges", () =>
     Effect.gen(function* () {
       const keys = yield* keyServer
       const { env } = keys
-      const server = yield* startServer({ env })
+      const server = yield* startServer({ env: { ...env, RATE_LIMITS: "off" } })
       const { ask } = yield* opened(program)
       const rsa = yield* keyOf("PS256", "rsa")
       const first = yield* keyOf("ES256", "first")
@@ -94,5 +112,30 @@ if (program !== undefined) {
       const told = yield* read(after.access)
       expect([told.claims?.sub, told.kid === seen.kid, told.kids?.length]).toEqual([byValue, false, 2])
       expect((yield* read(before.access)).failure).toBeDefined()
+
+      // A television, and an API that it sends its token to.
+      const none = { token_endpoint_auth_method: "none", redirect_uris: undefined }
+      const tv = yield* register({ ...none, grant_types: [deviceGrant, "refresh_token"] })
+      const waits = yield* ask({ do: "device", client: tv, endpoint: `${server.url}/oauth/device_authorization` })
+      expect(waits).toMatchObject({ at: `${server.url}/device` })
+      const poll = ask({ do: "poll", client: tv, endpoint, device: waits.device })
+      expect(yield* poll).toEqual({ failure: "authorization_pending" })
+      yield* Effect.promise(() => letIn(server.url, waits.code ?? ""))
+      const got = yield* poll
+      const opens = (access = "") => Effect.promise(() => companiesStatus(server.url, access))
+      expect([yield* opens(got.access), yield* opens(got.renewed)]).toEqual([200, 200])
+
+      const api = yield* Effect.promise(() =>
+        registerAt(server.url, { ...metadata, token_endpoint_auth_method: "client_secret_post" })
+      )
+      const secret = String(api.client_secret)
+      const exchange = (scope: string) =>
+        ask({ do: "exchange", client: api.client_id, secret, endpoint, access: got.renewed, scope })
+      expect(yield* exchange("api")).toEqual({ failure: "unauthorized_client" })
+      expect(yield* run("client", "exchange", api.client_id, server.url)).toBe(0)
+      const passedOn = yield* exchange("api")
+      expect(passedOn).toMatchObject({ type: "urn:ietf:params:oauth:token-type:access_token", scope: "api" })
+      expect(yield* opens(passedOn.access)).toBe(200)
+      expect(yield* exchange("api profile")).toEqual({ failure: "invalid_scope" })
     }).pipe(Effect.scoped, Effect.runPromise))
 }

@@ -138,6 +138,22 @@ describe("a share", () => {
       })
     ))
 
+  test("of a device is one poll in four seconds, at however many processes it polls", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, share, takeAll, two } = yield* twoProcesses
+        const device = { ...key, allowance: allowances.devicePoll }
+        let polls = 0
+        for (let second = 0; second < 60; second++) {
+          for (const process of [one, two]) polls += yield* takeAll(process, 5, device)
+          for (const process of [one, two]) yield* share(process)
+          yield* TestClock.adjust(1000)
+        }
+        // The first at each comes before they have heard of each other.
+        expect([polls >= 14, polls <= 17]).toEqual([true, true])
+      })
+    ))
+
   test("is one for each allowance, also where processes tell each other of one caller", () =>
     run(
       Effect.gen(function* () {

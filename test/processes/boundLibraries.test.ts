@@ -1,12 +1,26 @@
 import { describe, expect, test } from "bun:test"
+import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { exportJWK } from "jose"
 import * as oauth from "oauth4webapi"
 import * as openid from "openid-client"
-import { redirectUri } from "./Application.ts"
+import { sealedPrefix } from "../../core/client/ClientIdentifier.ts"
+import { deviceGrant } from "../../core/client/Profile.ts"
+import { StorageScan } from "../../core/ports/Storage.ts"
+import { form } from "../given/flow.ts"
+import { companies, redeem, redirectUri, refresh, register } from "./Application.ts"
 import { type Browser, makeBrowser } from "./Browser.ts"
-import { issuer, type ServerProcess, startTessera } from "./ServerProcess.ts"
-import { everyStore } from "./Store.ts"
+import { field } from "./Reply.ts"
+import {
+  type Environment,
+  environmentOver,
+  issuer,
+  type ServerProcess,
+  sealKeys,
+  startTessera,
+  tessera
+} from "./ServerProcess.ts"
+import { everyStore, type Store } from "./Store.ts"
 
 /** A request of a library, as it left. */
 interface Sent {
@@ -38,7 +52,7 @@ const to =
     return fetch(server.url + pathname + search, init)
   }
 
-const companies = new URL(`${issuer}/rest/companies`)
+const companiesAt = new URL(`${issuer}/rest/companies`)
 
 /** The person lets the client in, the page drawn by one process and its form read by the other. */
 const approve = ({ browser, pushAt, redeemAt }: Scene, asked: URL): Promise<URL> =>
@@ -124,7 +138,7 @@ const byOauth4webapi = async (scene: Scene): Promise<Had> => {
     access,
     call: (server) =>
       twice(() =>
-        oauth.protectedResourceRequest(access, "GET", companies, undefined, undefined, { ...over(server), DPoP })
+        oauth.protectedResourceRequest(access, "GET", companiesAt, undefined, undefined, { ...over(server), DPoP })
       )
   }
 }
@@ -166,7 +180,7 @@ const byOpenidClient = async (scene: Scene): Promise<Had> => {
   const { access_token: access } = renewed
   return {
     access,
-    call: (server) => openid.fetchProtectedResource(from(server), access, companies, "GET", null, undefined, { DPoP })
+    call: (server) => openid.fetchProtectedResource(from(server), access, companiesAt, "GET", null, undefined, { DPoP })
   }
 }
 
@@ -181,14 +195,79 @@ const replayed = async ({ pushAt, redeemAt }: Scene, sent: ReadonlyArray<Sent>) 
   return statuses
 }
 
+const clientsIn = ({ layer }: Store) =>
+  Effect.flatMap(StorageScan, ({ scan }) => Effect.map(scan("client", undefined, 1000), ({ records }) => records)).pipe(
+    Effect.provide(layer),
+    Effect.orDie
+  )
+
+/** Programs that register without a row: one gets in, and has one from then on. */
+const zeroRowsAt = Effect.fnUntraced(function* ({ browser, pushAt, redeemAt }: Scene, store: Store) {
+  const before = (yield* clientsIn(store)).length
+  const [application, ...others] = yield* Effect.forEach([pushAt, redeemAt, pushAt], (server) => register(server))
+  if (application === undefined) throw new Error("none registered")
+  expect([application, ...others].map(({ id }) => id.startsWith(sealedPrefix))).toEqual([true, true, true])
+  expect((yield* clientsIn(store)).length).toBe(before)
+  // The other process never heard of it.
+  const code = yield* browser.approve(redeemAt, application)
+  expect((yield* clientsIn(store)).length).toBe(before + 1)
+  const tokens = yield* redeem(pushAt, application, code)
+  expect((yield* companies(redeemAt, field(tokens, "access_token"))).status).toBe(200)
+  expect((yield* refresh(redeemAt, application, field(tokens, "refresh_token"))).status).toBe(200)
+})
+
+/** RFC 8628, whose requests each come to another process. */
+const devicesAt = Effect.fnUntraced(function* ({ browser, pushAt, redeemAt }: Scene) {
+  const television = { grant_types: [deviceGrant], token_endpoint_auth_method: "none", redirect_uris: undefined }
+  const { id: client_id } = yield* register(pushAt, television)
+  const told = yield* redeemAt.post("/oauth/device_authorization", form({ client_id }))
+  const [device_code, user_code] = [field(told, "device_code"), field(told, "user_code")]
+  const polled = (server: ServerProcess) =>
+    server.post("/oauth/token", form({ grant_type: deviceGrant, client_id, device_code }))
+  expect(field(yield* polled(pushAt), "error")).toBe("authorization_pending")
+
+  const asks = yield* browser.open(pushAt, "/device")
+  const { headers } = yield* browser.submit(pushAt, "/device", asks, { user_code })
+  const { pathname, search } = new URL(headers.get("location") ?? "", issuer)
+  const page = yield* browser.open(pushAt, pathname + search)
+  expect((yield* browser.submit(redeemAt, "/consent", page, { decision: "approve" })).status).toBe(200)
+  const tokens = yield* polled(pushAt)
+  const access = field(tokens, "access_token")
+  expect((yield* companies(redeemAt, access)).status).toBe(200)
+  // A code that comes twice ends what came of it, wherever it comes.
+  expect(field(yield* polled(redeemAt), "error")).toBe("invalid_grant")
+  for (const server of [pushAt, redeemAt]) expect((yield* companies(server, access)).status).toBe(401)
+})
+
+/** The doctor counts who goes by an id under each seal key, once another came in front of it. */
+const findings = Effect.fnUntraced(function* (store: Store, settings: Environment) {
+  const newer = randomBytes(32).toString("base64url")
+  const sealed = (yield* clientsIn(store)).filter(({ body }) => JSON.stringify(body).includes(sealedPrefix)).length
+  const ended = yield* tessera(["doctor", "--json"], {
+    ...environmentOver(store),
+    ...settings,
+    SEAL_KEYS: `${newer},${sealKeys}`
+  })
+  // The shape is the doctor's; where it is not, the assertions fail.
+  const all = JSON.parse(ended.stdout) as ReadonlyArray<{ readonly what: string; readonly state: string }>
+  const found = all.find(({ what }) => what === "registrations")
+  expect(sealed).toBeGreaterThan(0)
+  expect(found).toMatchObject({ state: "doubtful" })
+  expect(
+    JSON.stringify(found)
+      .match(/\b\d+(?= clients)/g)
+      ?.map(Number)
+  ).toEqual([0, sealed])
+})
+
 describe("a client that signs, pushes and holds a key goes from process to process, and a thief of what it sent nowhere", () => {
   test.each(everyStore.filter(([name]) => name !== "a Redis Cluster"))("over %s", (_, open) =>
     Effect.gen(function* () {
       const store = yield* open
-      const [pushAt, redeemAt] = yield* Effect.all(
-        [startTessera(store, { DPOP_NONCE: "all" }), startTessera(store, { DPOP_NONCE: "all" })],
-        { concurrency: 2 }
-      )
+      const settings = { DPOP_NONCE: "all", REGISTRATION_ROWS: "at_consent" }
+      const [pushAt, redeemAt] = yield* Effect.all([startTessera(store, settings), startTessera(store, settings)], {
+        concurrency: 2
+      })
       const browser = makeBrowser()
       const [, link = ""] = /\/set-up\?token=([A-Za-z0-9_-]+)/.exec(pushAt.log()) ?? []
       const setUp = yield* browser.open(pushAt, `/set-up?token=${link}`)
@@ -213,6 +292,10 @@ describe("a client that signs, pushes and holds a key goes from process to proce
         // None of that was the client's, so none of it ended what the client has.
         expect([name, (yield* Effect.promise(() => call(pushAt))).status]).toEqual([name, 200])
       }
+      const scene: Scene = { pushAt, redeemAt, browser, sent: [] }
+      yield* zeroRowsAt(scene, store)
+      yield* devicesAt(scene)
+      if (store.name === "SQLite") yield* findings(store, settings)
     }).pipe(Effect.scoped, Effect.runPromise)
   )
 })
