@@ -4,12 +4,16 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { connect, type TLSSocket } from "node:tls"
-import { Effect, Option, Result } from "effect"
+import { Effect, Option, Result, type Scope } from "effect"
 import { secretJson } from "../../core/http/answer.ts"
 import { listen as onBun } from "../../runtimes/bun/listen.ts"
 import { noProxies } from "../../runtimes/serve/peer.ts"
+import type { CannotListen } from "../../runtimes/server/Listen.ts"
 import { type TlsFiles, tlsFilesOf } from "../../runtimes/server/Tls.ts"
+import { node } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { startChild } from "./given/Child.ts"
+import { nodeBuild } from "./given/nodeBuild.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tls-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -42,6 +46,69 @@ const files = (): TlsFiles => {
   return read.success
 }
 
+/** A server that shows the files, and holds a request to `/held` from when it began until it may finish. */
+interface Shown {
+  readonly port: number
+  readonly begun: Effect.Effect<unknown>
+  readonly finish: () => void
+}
+
+const bun = Effect.gen(function* () {
+  const held = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const { port } = yield* onBun({
+    host: "127.0.0.1",
+    port: 0,
+    tls: { ...files(), every: "5 millis" },
+    serve: async ({ path }) => {
+      if (path === "/held") {
+        begun.resolve()
+        await held.promise
+      }
+      return secretJson(200, {})
+    },
+    trustedProxies: noProxies,
+    requestTimeout: 5000,
+    shutdownTimeout: 0
+  })
+  return { port, begun: Effect.promise(() => begun.promise), finish: held.resolve } satisfies Shown
+})
+
+const onNode = Effect.gen(function* () {
+  const child = yield* startChild(node(), [
+    join(yield* nodeBuild, "test/runtimes/onNode/tls.js"),
+    file("cert"),
+    file("key")
+  ])
+  const [, port] = yield* Effect.promise(() => child.says(/^(\d+)$/m))
+  const begun = Effect.promise(() => child.says(/^began$/m))
+  return { port: Number(port), begun, finish: () => void child.process.stdin?.write("\n") } satisfies Shown
+})
+
+/** On Bun a new certificate takes a new listener, and a connection of the old one ends between two requests. */
+const platforms: ReadonlyArray<
+  readonly [name: string, start: Effect.Effect<Shown, CannotListen, Scope.Scope>, keeps: boolean]
+> = [
+  ["Bun", bun, false],
+  ["Node", onNode, true]
+]
+
+/** One connection, on which requests follow each other. */
+const callerOf = (port: number) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false })
+      const ask = (path: string) =>
+        new Promise<string>((resolve, reject) => {
+          socket.once("data", (chunk: Buffer) => resolve(String(chunk).split("\r\n", 1)[0] ?? ""))
+          socket.once("close", () => reject(new Error(`the connection was dropped at ${path}`)))
+          socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+        })
+      return { socket, ask }
+    }),
+    ({ socket }) => Effect.sync(() => socket.destroy())
+  )
+
 /** How a handshake with the server ends: its protocol, suite and certificate. */
 const shaken = (port: number, over: object): Promise<string> =>
   new Promise((resolve) => {
@@ -73,73 +140,42 @@ describe("TLS of the server's own", () => {
     }
   })
 
-  test("has TLS 1.3 and 1.2 with the four suites of RFC 9325, and nothing older or weaker", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          use("first")
-          const { port } = yield* onBun({
-            host: "127.0.0.1",
-            port: 0,
-            tls: files(),
-            serve: () => Promise.resolve(secretJson(200, {})),
-            trustedProxies: noProxies,
-            requestTimeout: 5000,
-            shutdownTimeout: 0
-          })
-          const rows: ReadonlyArray<readonly [over: object, expected: string]> = [
-            [{}, "TLSv1.3 first"],
-            [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }, "TLSv1.2 first"],
-            [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384" }, "TLSv1.2 first"],
-            [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-CHACHA20-POLY1305" }, "none"],
-            [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-SHA" }, "none"],
-            [{ minVersion: "TLSv1.1", maxVersion: "TLSv1.1" }, "none"]
-          ]
-          for (const [over, expected] of rows) {
-            expect([over, yield* Effect.promise(() => shaken(port, over))]).toEqual([over, expected])
-          }
-        })
-      )
-    ))
+  describe.each(platforms)("on %s", (_, start, keeps) => {
+    test("has TLS 1.3 and 1.2 with the four suites of RFC 9325, and nothing older or weaker", () =>
+      Effect.gen(function* () {
+        use("first")
+        const { port } = yield* start
+        const rows: ReadonlyArray<readonly [over: object, expected: string]> = [
+          [{}, "TLSv1.3 first"],
+          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }, "TLSv1.2 first"],
+          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384" }, "TLSv1.2 first"],
+          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-CHACHA20-POLY1305" }, "none"],
+          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-SHA" }, "none"],
+          [{ minVersion: "TLSv1.1", maxVersion: "TLSv1.1" }, "none"]
+        ]
+        for (const [over, expected] of rows) {
+          expect([over, yield* Effect.promise(() => shaken(port, over))]).toEqual([over, expected])
+        }
+      }).pipe(Effect.scoped, Effect.runPromise))
 
-  test("shows a new certificate once its files are whole, and drops nothing that is under way", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          use("first")
-          const tls = { ...files(), every: "5 millis" as const }
-          let finish = (): void => undefined
-          const held = new Promise<void>((resolve) => {
-            finish = resolve
-          })
-          let begun = (): void => undefined
-          const asked = new Promise<void>((resolve) => {
-            begun = resolve
-          })
-          const { port } = yield* onBun({
-            host: "127.0.0.1",
-            port: 0,
-            tls,
-            serve: async () => {
-              begun()
-              await held
-              return secretJson(200, {})
-            },
-            trustedProxies: noProxies,
-            requestTimeout: 5000,
-            shutdownTimeout: 0
-          })
-          const answer = fetch(`https://127.0.0.1:${port}/`, { tls: { rejectUnauthorized: false } })
-          yield* Effect.promise(() => asked)
-          copyFileSync(file("second.pem"), file("cert"))
-          expect(Result.isFailure(tls.read())).toBe(true)
-          expect(yield* Effect.promise(() => shaken(port, {}))).toBe("TLSv1.3 first")
-          copyFileSync(file("second.key"), file("key"))
-          const isShown = Effect.promise(async () => (await shaken(port, {})) === "TLSv1.3 second")
-          expect(yield* pollUntil(isShown, 5000)).toBe(true)
-          finish()
-          expect((yield* Effect.promise(() => answer)).status).toBe(200)
-        })
-      )
-    ))
+    test("shows a new certificate once its files are whole, and drops nothing that is under way", () =>
+      Effect.gen(function* () {
+        use("first")
+        const { read } = files()
+        const { begun, finish, port } = yield* start
+        const caller = yield* callerOf(port)
+        const answer = caller.ask("/held")
+        yield* begun
+        copyFileSync(file("second.pem"), file("cert"))
+        expect(Result.isFailure(read())).toBe(true)
+        expect(yield* Effect.promise(() => shaken(port, {}))).toBe("TLSv1.3 first")
+        copyFileSync(file("second.key"), file("key"))
+        const isShown = Effect.promise(async () => (await shaken(port, {})) === "TLSv1.3 second")
+        expect(yield* pollUntil(isShown, 5000)).toBe(true)
+        finish()
+        expect(yield* Effect.promise(() => answer)).toBe("HTTP/1.1 200 OK")
+        const next = keeps ? caller : yield* callerOf(port)
+        expect(yield* Effect.promise(() => next.ask("/"))).toBe("HTTP/1.1 200 OK")
+      }).pipe(Effect.scoped, Effect.runPromise))
+  })
 })
