@@ -20,7 +20,7 @@ import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { type Profile, ResourceOwner, type SignedIn, type UserPlace } from "../../core/ports/ResourceOwner.ts"
-import { Signatures } from "../../core/ports/Signatures.ts"
+import { Signatures, type Wrapping } from "../../core/ports/Signatures.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { UserId } from "../../core/rules/Id.ts"
@@ -32,10 +32,34 @@ import { type KeyRing, Keys, makeSealer, sealKey } from "../../core/token/KeyRin
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "./countingStorage.ts"
 
-/** Signatures as the server and `createTessera` have them. */
-export const realSignatures: Signatures["Service"] = Effect.runSync(
+const adapter: Signatures["Service"] = Effect.runSync(
   Effect.scoped(Effect.map(Layer.build(joseSignatures), (built) => Context.get(built, Signatures)))
 )
+
+const madeBefore: Wrapping = { key: Redacted.make(new Uint8Array(32)), boundTo: "the tests" }
+const rsaKeys = Array.from({ length: 8 }, () =>
+  Effect.runSync(Effect.cached(adapter.makeKey("RS256", () => madeBefore)))
+)
+let rsaKeysTaken = 0
+
+/**
+ * Signatures as the server and `createTessera` have them. Making an RSA key takes as long as some tests together, so that
+ * a few are made and come again after a while.
+ */
+export const realSignatures: Signatures["Service"] = {
+  ...adapter,
+  makeKey: (algorithm, wrappingOf) => {
+    const made = rsaKeys[rsaKeysTaken % rsaKeys.length]
+    if (made === undefined || !/^[PR]S/.test(algorithm)) return adapter.makeKey(algorithm, wrappingOf)
+    rsaKeysTaken++
+    return Effect.flatMap(made, ({ publicKey, wrapped }) =>
+      Effect.map(adapter.rewrap({ wrapped, wrapping: madeBefore }, wrappingOf(publicKey)), (wrapped) => ({
+        publicKey,
+        wrapped
+      }))
+    )
+  }
+}
 
 /** In the future, so that code that reads the wall clock fails its test. */
 export const t0 = Date.UTC(2031, 0, 1)
