@@ -50,6 +50,8 @@ export interface RegistrableGrantType {
     readonly givenByOwner?: true
     /** RFC 7591 §2.1: what it is asked for by at the authorization endpoint. */
     readonly responseType?: string
+    /** It is asked for elsewhere, and a person answers as at the authorization endpoint. */
+    readonly byConsent?: true
   }
 }
 

@@ -72,9 +72,12 @@ interface Answered extends Registered {
   readonly registrationToken: Redacted.Redacted<string>
 }
 
-/** RFC 6749 §4.1: a grant begins at the authorization endpoint, where a person consents and the client is written. */
-const isByConsent = (row: RegistrableGrantType | undefined): boolean =>
-  row !== undefined && (row.registers.responseType !== undefined || row.registers.onlyBrought === true)
+/** RFC 6749 §4.1, RFC 8628 §3.3: a grant begins where a person consents, and there the client is written. */
+const isByConsent = (row: RegistrableGrantType | undefined): boolean => {
+  if (row === undefined) return false
+  const { byConsent, onlyBrought, responseType } = row.registers
+  return responseType !== undefined || byConsent === true || onlyBrought === true
+}
 
 /** By any other grant type it might have tokens before a record, or has a question to an owner, who finds it by that. */
 const needsRow = (client: Client, { grantTypes, policy }: Pick<Tables, "grantTypes"> & { readonly policy: Policy }) =>

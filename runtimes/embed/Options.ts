@@ -182,7 +182,7 @@ export interface CreateOptions {
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
 
   /**
-   * When an application that registers itself, for nothing but codes, is written to the storage: `"at_once"`, or with the
+   * When an application that registers itself, for codes and devices alone, is written to the storage: `"at_once"`, or with the
    * first person's consent, `"at_consent"`. Until then its id, which is up to 700 characters long, holds all of it, and opens
    * for 30 days. Default: `"at_once"`.
    */

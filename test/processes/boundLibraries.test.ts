@@ -220,6 +220,7 @@ const zeroRowsAt = Effect.fnUntraced(function* ({ browser, pushAt, redeemAt }: S
 const devicesAt = Effect.fnUntraced(function* ({ browser, pushAt, redeemAt }: Scene) {
   const television = { grant_types: [deviceGrant], token_endpoint_auth_method: "none", redirect_uris: undefined }
   const { id: client_id } = yield* register(pushAt, television)
+  expect(client_id).toStartWith(sealedPrefix)
   const told = yield* redeemAt.post("/oauth/device_authorization", form({ client_id }))
   const [device_code, user_code] = [field(told, "device_code"), field(told, "user_code")]
   const polled = (server: ServerProcess) =>

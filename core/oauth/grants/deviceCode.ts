@@ -78,7 +78,7 @@ export const deviceCode = grantType({
   documents: { identifier: "PollDeviceCode", description: "What a person allows on another device (RFC 8628 §3.4)." },
   form,
   faults: [AccessDenied, AuthorizationPending, ExpiredToken, InvalidGrant, InvalidRequest, InvalidTarget, SlowDown],
-  registers: { brings: ["refresh_token"], needs: [] },
+  registers: { brings: ["refresh_token"], needs: [], byConsent: true },
   offered: (policy) => policy.devices && !leastProfile(policy).refuses.includes(deviceGrant),
   // Whoever polls with a code of ours waits for a person, beside all others of its network that do.
   isKnown: ({ _tag }) => _tag !== "InvalidGrant",

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { longestSealed, sealedPrefix } from "../../../core/client/ClientIdentifier.ts"
 import { deviceGrant } from "../../../core/client/Profile.ts"
 import { readUserCode } from "../../../core/rules/UserCode.ts"
 import {
@@ -13,6 +14,7 @@ import {
   toldOf,
   waitingDevice
 } from "../../given/devices.ts"
+import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
   challenge,
   companies,
@@ -138,6 +140,46 @@ describe("a device", () => {
         expect(metadata.grant_types_supported).toContain(deviceGrant)
       })
     ))
+
+  test.each(["a document", "a registration without a row"])(
+    "gets in by %s, which is a row once a person approved",
+    (by) => {
+      const web = new DocumentsWeb()
+      const address = web.publish("https://tv.example/client.json", {
+        client_name: "Television",
+        redirect_uris: undefined,
+        grant_types: [deviceGrant]
+      })
+      return inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const sealed = yield* deviceClient(world)
+            const tv = by === "a document" ? { ...sealed, id: address } : sealed
+            expect([sealed.id.startsWith(sealedPrefix), sealed.id.length <= longestSealed]).toEqual([true, true])
+            const rows = () =>
+              Effect.map(
+                world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 }),
+                ({ values }) => values.map(({ origin }) => String(origin?.identifier))
+              )
+            const denied = yield* waitingDevice(world, tv)
+            expect(pageName(yield* answerAs(world, denied.userCode, "deny"))).toBe("consent-denied")
+            expect(yield* polledAs(world, tv, denied)).toBe("access_denied")
+            const told = yield* waitingDevice(world, tv)
+            expect(yield* polledAs(world, tv, told)).toBe("authorization_pending")
+            const page = yield* enterCode(world, told.userCode)
+            expect([pageName(page), yield* rows()]).toEqual(["consent", []])
+            if (by === "a document") expect(page.body).toContain("tv.example")
+            expect(pageName(yield* answerAs(world, told.userCode, "approve"))).toBe("consent-approved")
+            expect(yield* rows()).toEqual([tv.id])
+            const there = yield* world.elsewhere
+            const tokens = tokensOf(yield* poll(there, tv, told))
+            expect((yield* companies(world, tokens.access)).status).toBe(200)
+            expect((yield* refresh(world, tv, tokens.refresh)).status).toBe(200)
+          }),
+        { documents: web.layer(), policy: { registrationRows: "at_consent" } }
+      )
+    }
+  )
 
   for (const policy of [{ devices: false }, { profile: "fapi2" as const }]) {
     test(`is told nothing by a server that serves none: ${JSON.stringify(policy)}`, () =>
