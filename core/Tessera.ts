@@ -167,7 +167,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const staleness = policy.clientStaleness
   const signing = makeSigning({ storage, entropy, keys, signatures, staleness })
   const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
-  const idTokens = makeIdTokens({ owner, signatures, signing })
+  const idTokens = makeIdTokens({ owner, policy, signatures, signing })
   const once = makeOnce(storage)
   const openings = makeOpenings(
     { audit, entropy, storage, staleness: policy.clientStaleness },

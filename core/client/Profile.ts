@@ -19,7 +19,7 @@ export interface Profile {
   readonly push: boolean
   /** The `token_endpoint_auth_method`s that count; `null` are all. */
   readonly methods: ReadonlyArray<string> | null
-  /** What its client may sign by, assertions and request objects; `null` is all that the server reads. */
+  /** What its client may sign by, assertions and request objects, and the server for it; `null` is all that there is. */
   readonly algorithms: ReadonlyArray<Algorithm> | null
   /** Whether an assertion may name, as its audience, the endpoint that it is for. The issuer it always may. */
   readonly endpointAudience: boolean
@@ -128,13 +128,28 @@ const named = (names: ReadonlyArray<string>): string => names.join(", ")
 export const maySignBy = ({ algorithms: taken }: Profile, algorithm: Algorithm): boolean =>
   taken === null || taken.some((one) => sameAlgorithm(one, algorithm))
 
+/** FAPI 2.0 §5.4.1: what the server signs by for this client: as it asks where its profile has that, else the usual. */
+export const signedFor = <A extends Algorithm>(
+  client: Pick<Client, "members">,
+  policy: Pick<Policy, "profile">,
+  asked: A
+): A | "ES256" => (maySignBy(profileOf(client, policy), asked) ? asked : "ES256")
+
 /** What its client may sign by, as metadata and refusals name it. */
 export const algorithmsOf = ({ algorithms: taken }: Profile): ReadonlyArray<Algorithm> => taken ?? algorithms
+
+/** Members by which a client says what the server signs by for it. */
+const signedMembers = ["id_token_signed_response_alg", "userinfo_signed_response_alg"] as const
 
 const signingFault = (profile: Profile, { members }: Registration): string | undefined => {
   const { jwks, token_endpoint_auth_signing_alg: algorithm } = members
   if (isAlgorithm(algorithm) && !maySignBy(profile, algorithm)) {
     return `The token_endpoint_auth_signing_alg has to be one of these: ${named(algorithmsOf(profile))}.`
+  }
+  for (const name of signedMembers) {
+    const asked = members[name]
+    if (isAlgorithm(asked) && !maySignBy(profile, asked))
+      return `The ${name} has to be one of these: ${named(algorithmsOf(profile))}.`
   }
   const keys = profile.algorithms === null || jwks === undefined ? undefined : readJwkSet(jwks)
   const isUseless =

@@ -1,9 +1,11 @@
 import { Schema } from "effect"
 import type { Algorithm } from "../rules/Jwk.ts"
+import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
 import { offersOpenId } from "../rules/Scope.ts"
 import type { Client } from "./Client.ts"
 import { type ClientMember, clientMember, type MemberStep } from "./ClientMember.ts"
+import { signedFor } from "./Profile.ts"
 
 /** What ID tokens and answers of userinfo are signed by, where a client registers for it. */
 export const openIdAlgorithms = ["ES256", "RS256", "EdDSA"] as const satisfies ReadonlyArray<Algorithm>
@@ -38,11 +40,14 @@ const known = (value: string | undefined): OpenIdAlgorithm | undefined => (isOpe
  * OpenID Connect Registration §2: RS256 is what a client means that registers itself and names none. For one that an owner
  * makes, the usual algorithm signs: shorter, and in a tenth of the time.
  */
-export const idTokenAlgorithmOf = (client: Client): OpenIdAlgorithm =>
-  known(idTokenAlgorithm.of(client)) ?? (client.madeBy === "itself" ? "RS256" : "ES256")
+export const idTokenAlgorithmOf = (client: Client, policy: Pick<Policy, "profile">): OpenIdAlgorithm =>
+  signedFor(client, policy, known(idTokenAlgorithm.of(client)) ?? (client.madeBy === "itself" ? "RS256" : "ES256"))
 
 /** `undefined`: userinfo is plain JSON for this client. */
-export const userinfoAlgorithmOf = (client: Client): OpenIdAlgorithm | undefined => known(userinfoAlgorithm.of(client))
+export const userinfoAlgorithmOf = (client: Client, policy: Pick<Policy, "profile">): OpenIdAlgorithm | undefined => {
+  const asked = known(userinfoAlgorithm.of(client))
+  return asked === undefined ? undefined : signedFor(client, policy, asked)
+}
 
 const subjectType = clientMember({
   name: "subject_type",

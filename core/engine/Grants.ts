@@ -551,7 +551,7 @@ export const makeGrants = ({
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
     const keyed = (all: Spent) =>
       mayBeJwt(by.client, workspace)
-        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local, now)), (jwt) => decided(all, jwt))
+        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, by.client, local, now)), (jwt) => decided(all, jwt))
         : decided(all)
     const answered = () => (proof === undefined ? keyed(spent) : proven(workspace.id, proof, spent, keyed))
     if (!isPublic(by.client)) {

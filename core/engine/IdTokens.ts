@@ -10,6 +10,7 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { toldClaims } from "../rules/Claims.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { algorithms } from "../rules/Jwk.ts"
+import type { Policy } from "../rules/Policy.ts"
 import type { PortUnavailable } from "../rules/Refusal.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import type { Signing, SigningFault } from "./Signing.ts"
@@ -44,13 +45,14 @@ export interface IdTokens {
 
 interface Parts {
   readonly owner: ResourceOwner["Service"]
+  readonly policy: Pick<Policy, "profile">
   readonly signatures: Signatures["Service"]
   readonly signing: Signing
 }
 
 const nothing: Members = {}
 
-export const makeIdTokens = ({ owner, signatures, signing }: Parts): IdTokens => {
+export const makeIdTokens = ({ owner, policy, signatures, signing }: Parts): IdTokens => {
   const told = (workspace: OpenWorkspace, { authentication: { claims = [] }, user }: Identity) =>
     claims.length === 0
       ? Effect.succeed(nothing)
@@ -64,7 +66,7 @@ export const makeIdTokens = ({ owner, signatures, signing }: Parts): IdTokens =>
 
   return {
     writer: (workspace, client, identity, life, now) => {
-      const algorithm = idTokenAlgorithmOf(client)
+      const algorithm = idTokenAlgorithmOf(client, policy)
       return Effect.flatMapEager(signing.ready(workspace, { algorithm, life }, now), (sign) =>
         Effect.mapEager(
           told(workspace, identity),

@@ -1,6 +1,7 @@
 import { Effect, Option, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import type { Client } from "../client/Client.ts"
+import { signedFor } from "../client/Profile.ts"
 import { readJws } from "../codec/Jws.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { Tokens } from "../grant/issue.ts"
@@ -27,7 +28,12 @@ export type WriteJwt = (
 /** Access tokens that others can read (RFC 9068), and the server by what it sealed into them. */
 export interface JwtTokens {
   /** Asked for before anything is spent for a token: there is a key, and it signs. */
-  readonly writer: (workspace: OpenWorkspace, policy: Policy, now: Instant) => Effect.Effect<WriteJwt, SigningFault>
+  readonly writer: (
+    workspace: OpenWorkspace,
+    by: Client,
+    policy: Policy,
+    now: Instant
+  ) => Effect.Effect<WriteJwt, SigningFault>
   /** What it says, if one of our keys that is published signed it. */
   readonly open: (
     workspace: OpenWorkspace,
@@ -70,8 +76,10 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
     })
 
   return {
-    writer: (workspace, { accessTtl: life, jwtAlgorithm: algorithm, scopes: registry }, now) =>
-      Effect.mapEager(
+    writer: (workspace, by, policy, now) => {
+      const { accessTtl: life, scopes: registry } = policy
+      const algorithm = signedFor(by, policy, policy.jwtAlgorithm)
+      return Effect.mapEager(
         signing.ready(workspace, { algorithm, life }, now),
         (sign): WriteJwt =>
           (grant, tokens, client) => {
@@ -81,7 +89,8 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
             const ref = sealReference(keys.current(), workspace, tokens.access)
             return sign({ typ: jwtType }, claimsOf(workspace, registry, grant, tokens, client, ref, now))
           }
-      ),
+      )
+    },
     open: (workspace, text, now) => {
       const jws = readJws(text)
       if (Option.isNone(jws)) return invalid("malformed")

@@ -201,7 +201,7 @@ export const makeLogouts = ({
     const client = yield* clients.find(workspace.id, call.client, now)
     const address = client === undefined ? undefined : backchannelLogoutUri.of(client)
     if (client === undefined || address === undefined) return { fault: "no_address" }
-    const asked = { algorithm: idTokenAlgorithmOf(client), life: tokenLife }
+    const asked = { algorithm: idTokenAlgorithmOf(client, policy), life: tokenLife }
     const signed = yield* Effect.result(
       Effect.flatMap(signing.ready(workspace, asked, now), (sign) =>
         sign(

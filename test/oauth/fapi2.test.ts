@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { setSecurityProfile } from "../../core/engine/administration.ts"
+import { decodeProtectedHeader } from "jose"
+import { setAccessTokenFormat, setSecurityProfile } from "../../core/engine/administration.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { ClientId } from "../../core/rules/Id.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { companiesAddress, type Holder, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
 import {
@@ -18,6 +20,7 @@ import {
   type Values,
   verifier
 } from "../given/flow.ts"
+import { verified } from "../given/openId.ts"
 import {
   approveAt,
   askedBy,
@@ -39,8 +42,9 @@ import {
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /*
- * The rows of the OpenID Foundation's FAPI 2.0 modules that are about pushed requests, each under the name of its module.
- * and about codes. Those about DPoP alone stand with it.
+ * The rows of the OpenID Foundation's FAPI 2.0 modules that are about pushed requests, each under the name of its module,
+ * about codes, and about the keys that they are bound to. Those about proofs alone are in `presented/dpop.test.ts`, about
+ * assertions in `clients/conformance.test.ts`.
  */
 
 const { issuer } = theWorkspace
@@ -351,6 +355,9 @@ const opens = Effect.fnUntraced(function* (world: World, access: string, key: Ho
 const isInvalidGrant = (answer: HttpResponse) =>
   expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
 
+/** Clients that also act for themselves. */
+const withOwn = { grant_types: ["authorization_code", "refresh_token", "client_credentials"] }
+
 const tenMinutes = 10 * 60 * 1000
 
 /** Of codes and of what comes of them; the server's codes live longer than the profile has it. */
@@ -422,10 +429,158 @@ const ofCodes: ReadonlyArray<Module> = [
   ]
 ]
 
+const parAddress = `${issuer}/oauth/par`
+
+/** Pushes with a proof, or with a key's name alone. */
+const pushedWith = Effect.fnUntraced(function* ({ one, world }: Scene, fields: Values, key?: Holder) {
+  const body = {
+    ...askedBy(one, fields),
+    client_assertion_type: assertionType,
+    client_assertion: yield* assertionOf(one)
+  }
+  const proof = key === undefined ? {} : { dpop: yield* proofFor(key, "POST", parAddress) }
+  return yield* world.send("POST", "/oauth/par", { headers: { ...formHeaders, ...proof }, body: form(body) })
+})
+
+/** A request that names a key, redeemed with one: with the key, nothing was spent before, and without it nothing is had. */
+const boundBy =
+  (fields: Values, at: Holder | undefined, by: Holder) =>
+  (scene: Scene): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      const { one, world } = scene
+      const target = visitTarget(one, uriOf(yield* pushedWith(scene, fields, at)))
+      const code = backOf(yield* approveAt(world, target)).get("code") ?? ""
+      const answer = yield* asks(world, one, codeFields(code), { key: by })
+      if (by === holder) expect([answer.status, jsonOf(answer).token_type]).toEqual([200, "DPoP"])
+      else {
+        isInvalidGrant(answer)
+        expect((yield* asks(world, one, codeFields(code))).status).toBe(200)
+      }
+    })
+
+const named = { dpop_jkt: holder.jkt }
+
+/** Of keys that a code is bound to, or has to have. */
+const ofKeys: ReadonlyArray<Module> = [
+  ["happy-flow (dpop_jkt alone)", boundBy(named, undefined, holder)],
+  ["ensure-dpopproof-at-par-endpoint-binding-success", boundBy({}, holder, holder)],
+  ["ensure-dpop-auth-code-binding-success", boundBy(named, holder, holder)],
+  ["ensure-token-endpoint-fails-with-mismatched-dpop-proof-jkt", boundBy({}, holder, another)],
+  ["ensure-token-endpoint-fails-with-mismatched-dpop-jkt", boundBy(named, undefined, another)],
+  [
+    "ensure-mismatched-dpop-jkt-fails",
+    (scene) =>
+      Effect.gen(function* () {
+        const answer = yield* pushedWith(scene, named, another)
+        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_dpop_proof"])
+      })
+  ],
+  [
+    "ensure-holder-of-key-required",
+    ({ one, world }) =>
+      Effect.gen(function* () {
+        const code = yield* codeByPush(world, one)
+        const own = { grant_type: "client_credentials", scope: "api" }
+        for (const fields of [codeFields(code), own]) {
+          const answer = yield* asks(world, one, fields, { key: null })
+          expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_dpop_proof"])
+        }
+      })
+  ],
+  [
+    "happy-flow (at the resource)",
+    ({ one, two, world }) =>
+      Effect.gen(function* () {
+        const own = { grant_type: "client_credentials", scope: "api" }
+        for (const [client, key, other] of [
+          [one, holder, another],
+          [two, another, holder]
+        ] as const) {
+          const tokens = jsonOf(yield* asks(world, client, own, { key }))
+          expect([tokens.token_type, tokens.refresh_token]).toEqual(["DPoP", undefined])
+          const access = String(tokens.access_token)
+          const proof = () => proofFor(key, "GET", companiesAddress, access)
+          for (const more of [
+            { accept: "application/json;charset=utf-8" },
+            { accept: "*/*" },
+            { "x-fapi-customer-ip-address": "2001:db8::1", "x-fapi-interaction-id": crypto.randomUUID() }
+          ]) {
+            const headers = { authorization: `DPoP ${access}`, dpop: yield* proof(), ...more }
+            expect((yield* world.send("GET", "/rest/companies", { headers })).status).toBe(200)
+          }
+          const inQuery = yield* world.send("GET", `/rest/companies?access_token=${access}`, {
+            headers: { dpop: yield* proof() }
+          })
+          expect([inQuery.status, (yield* opens(world, access, other)).status]).toEqual([401, 401])
+        }
+      })
+  ]
+]
+
+/** The claims of an ID token that came of a pushed request. */
+const signedIn = Effect.fnUntraced(function* (scene: Scene, asked: Values, beside: Values = {}) {
+  const { one, world } = scene
+  const code = backOf(yield* approveAt(world, yield* targetOf(scene, { scope: "openid", ...asked }, beside))).get(
+    "code"
+  )
+  const tokens = jsonOf(yield* asks(world, one, codeFields(code ?? "")))
+  const { payload, protectedHeader } = yield* verified(world, one, tokens.id_token)
+  expect(["PS256", "ES256", "EdDSA", "Ed25519"]).toContain(protectedHeader.alg)
+  return { claims: payload, access: String(tokens.access_token) }
+})
+
+const nonceOf = (scene: Scene, asked: Values, beside?: Values) =>
+  Effect.map(signedIn(scene, asked, beside), ({ claims }) => claims.nonce)
+
+const withOpenId: ReadonlyArray<Module> = [
+  [
+    "ensure-authorization-request-without-nonce-success",
+    (scene) => Effect.map(nonceOf(scene, {}), (nonce) => expect(nonce).toBeUndefined())
+  ],
+  ...[
+    ["ensure-authorization-request-with-64-char-nonce-success", 64] as const,
+    ["ensure-authorization-request-with-long-nonce", 384] as const
+  ].map(([module, length]): Module => {
+    const nonce = "n".repeat(length)
+    return [module, (scene) => Effect.map(nonceOf(scene, { nonce }), (told) => expect(told).toBe(nonce))]
+  }),
+  [
+    "ensure-different-nonce-inside-and-outside-request-object",
+    (scene) =>
+      Effect.map(nonceOf(scene, { nonce: "inside" }, { nonce: "outside" }), (told) => expect(told).toBe("inside"))
+  ],
+  [
+    "ensure-other-scope-order-succeeds",
+    (scene) =>
+      Effect.map(signedIn(scene, { scope: "api email profile openid" }), ({ claims }) =>
+        expect(claims.sub).toBe("alice")
+      )
+  ],
+  [
+    "test-claims-parameter-identity-claims",
+    (scene) =>
+      Effect.gen(function* () {
+        const { world } = scene
+        const metadata = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+        expect(metadata.claims_parameter_supported).toBe(true)
+        const each = [...(metadata.claims_supported as ReadonlyArray<string>), "unheard_of"]
+        const wanted = Object.fromEntries(each.map((name) => [name, null]))
+        const asked = JSON.stringify({ id_token: wanted, userinfo: wanted })
+        const { access, claims } = yield* signedIn(scene, { claims: asked })
+        const address = `${issuer}/oauth/userinfo`
+        const dpop = yield* proofFor(holder, "GET", address, access)
+        const told = yield* world.send("GET", "/oauth/userinfo", { headers: { authorization: `DPoP ${access}`, dpop } })
+        expect([told.status, jsonOf(told).sub, claims.sub]).toEqual([200, "alice", "alice"])
+      })
+  ]
+]
+
 describe("fapi2-security-profile-final", () => {
   test.each(withUsers)("%s", (_, body) => onStage(body))
   test.each(atToken)("%s", (_, body) => onStage(body))
   test.each(ofCodes)("%s", (_, body) => onStage(body, {}, { codeTtl: tenMinutes }))
+  test.each(ofKeys)("%s", (_, body) => onStage(body, withOwn))
+  test.each(withOpenId)("%s", (_, body) => onStage(body, {}, { scopes: signInScopes }))
 })
 
 type Signed = readonly [
@@ -509,6 +664,37 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
 })
 
 describe("the profile of a client", () => {
+  test("has the server sign for it by its algorithms too, whatever signs for others (FAPI 2.0 §5.4.1)", () =>
+    onStage(
+      ({ one, world }) =>
+        Effect.gen(function* () {
+          const plain = yield* signingClient(world, es256, withOwn)
+          const algs: Array<unknown> = []
+          for (const client of [one, plain]) {
+            const set = setAccessTokenFormat(world.services, byOwner(world), ClientId.make(client.id), "jwt")
+            expect(yield* Effect.orDie(set)).toBe("done")
+            const answer = yield* asks(world, client, { grant_type: "client_credentials", scope: "api" })
+            algs.push(decodeProtectedHeader(String(jsonOf(answer).access_token)).alg)
+          }
+          expect(algs).toEqual(["ES256", "RS256"])
+          for (const name of ["id_token_signed_response_alg", "userinfo_signed_response_alg"]) {
+            const { status } = yield* world.send("POST", "/oauth/register", {
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify({
+                ...fapi,
+                redirect_uris: [redirectUri],
+                token_endpoint_auth_method: "private_key_jwt",
+                jwks: { keys: [ps256.jwk] },
+                [name]: "RS256"
+              })
+            })
+            expect([name, status]).toEqual([name, 400])
+          }
+        }),
+      withOwn,
+      { jwtAlgorithm: "RS256", scopes: signInScopes }
+    ))
+
   test("is kept by 7592, loosened by an owner alone, and forbids what breaks it", () =>
     onStage(({ one, world }) =>
       Effect.gen(function* () {

@@ -102,7 +102,7 @@ const answered = Effect.fnUntracedEager(function* (
   person: Readonly<Record<string, unknown>>
 ) {
   const client = yield* services.clients.find(workspace.id, clientKey(identifier), now)
-  const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client)
+  const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, services.policy)
   if (algorithm === undefined) return secretJson(200, person)
   const sign = yield* services.signing.ready(workspace, { algorithm, life: services.policy.accessTtl }, now)
   return signedJson(yield* sign({}, { ...person, iss: workspace.issuer, aud: identifier }))
