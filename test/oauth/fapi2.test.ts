@@ -663,6 +663,67 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
     ))
 })
 
+describe("what the modules come to for the server", () => {
+  test("a proof is remembered for as long as it would be taken, whatever is swept meanwhile", () =>
+    onStage(
+      ({ one, world }) =>
+        Effect.gen(function* () {
+          const own = { grant_type: "client_credentials", scope: "api" }
+          const access = String(jsonOf(yield* asks(world, one, own)).access_token)
+          const proofs = yield* Effect.forEach([-59, 0, 10], (after) =>
+            proofFor(holder, "GET", companiesAddress, access, { claims: { iat: now + after } })
+          )
+          const statuses = Effect.forEach(proofs, (dpop) =>
+            Effect.map(
+              world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop } }),
+              ({ status }) => status
+            )
+          )
+          expect(yield* statuses).toEqual([200, 200, 200])
+          for (const seconds of [0, 1, 10, 59, 60, 69.9, 70, 79.9, 80, 300]) {
+            yield* TestClock.setTime(t0 + seconds * 1000)
+            yield* Effect.orDie(world.storage.sweep(t0 + seconds * 1000, 1000))
+            expect([seconds, yield* statuses]).toEqual([seconds, [401, 401, 401]])
+          }
+        }),
+      withOwn
+    ))
+
+  test("no list of metadata names what is not signed, and requests that are signed have their algorithms there", () =>
+    onStage(
+      ({ world }) =>
+        Effect.gen(function* () {
+          const metadata = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+          const lists = Object.entries(metadata).filter(([name]) => /_alg(_values)?_supported$|_algs?$/.test(name))
+          expect(lists.map(([name]) => name)).toContain("request_object_signing_alg_values_supported")
+          for (const [name, list] of lists) expect([name, list]).not.toEqual([name, expect.arrayContaining(["none"])])
+          expect(metadata.subject_types_supported).toEqual(["public"])
+          expect(metadata.request_uri_parameter_supported).toBe(false)
+        }),
+      {},
+      { scopes: signInScopes }
+    ))
+
+  test("a signed request causes nothing before its signature holds, whoever it says that it is of", () =>
+    onStage(({ one, two, world }) =>
+      Effect.gen(function* () {
+        const elsewhere = "https://evil.example/app.json"
+        const kept = () => world.calls.insert.filter((what) => String(what).includes("request")).length
+        const before = kept()
+        for (const claims of [
+          { iss: elsewhere, client_id: elsewhere },
+          { iss: elsewhere },
+          { aud: elsewhere },
+          { redirect_uri: "https://evil.example/" }
+        ]) {
+          const answer = yield* pushObject(world, one, yield* objectOf(one, claims, {}, two.key))
+          expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
+        }
+        expect(kept()).toBe(before)
+      })
+    ))
+})
+
 describe("the profile of a client", () => {
   test("has the server sign for it by its algorithms too, whatever signs for others (FAPI 2.0 §5.4.1)", () =>
     onStage(
