@@ -9,7 +9,11 @@ import os
 import sys
 import time
 import urllib.request
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from urllib.parse import parse_qsl, urlsplit
 
+from authlib.common.security import generate_token
 from authlib.integrations.httpx_client import OAuth2Client
 from authlib.oauth2.rfc7523 import PrivateKeyJWT
 from joserfc import jwt
@@ -19,13 +23,18 @@ from joserfc.jwk import KeySet, import_key
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 
 
-def token(given):
+def signing(given, **more):
     key = import_key(given["key"])
-    client = OAuth2Client(given["client"], key, token_endpoint_auth_method="private_key_jwt")
+    client = OAuth2Client(given["client"], key, token_endpoint_auth_method="private_key_jwt", **more)
     # Authlib's own hour is longer than an assertion may live here.
     claims = {"exp": int(time.time()) + 60}
     headers = {"kid": given["key"]["kid"]}
     client.register_client_auth_method(PrivateKeyJWT(given["audience"], claims, headers, given["key"]["alg"]))
+    return client
+
+
+def token(given):
+    client = signing(given)
     got = client.fetch_token(given["endpoint"], grant_type="client_credentials", scope="api")
     return {"access": got["access_token"]}
 
@@ -35,6 +44,51 @@ def read(given):
         keys = KeySet.import_key_set(json.load(answer))
     decoded = jwt.decode(given["access"], keys, algorithms=["ES256"])
     return {"claims": decoded.claims, "kid": decoded.header["kid"], "kids": [key.kid for key in keys.keys]}
+
+
+def proven(given, method, address, token=None):
+    """RFC 9449 §4.2: Authlib makes no proofs, but sends what it is given."""
+    key = import_key(given["holder"])
+    claims = {"htm": method, "htu": address, "jti": generate_token(20), "iat": int(time.time())}
+    if token is not None:
+        claims["ath"] = urlsafe_b64encode(sha256(token.encode()).digest()).rstrip(b"=").decode()
+    header = {"typ": "dpop+jwt", "alg": "ES256", "jwk": key.as_dict(private=False)}
+    return {"DPoP": jwt.encode(header, claims, key)}
+
+
+def push(given):
+    """RFC 9126 §2.1: what Authlib would send a browser with, sent as it sends to the token endpoint."""
+    client = signing(given, redirect_uri=given["redirect_uri"], scope="api", code_challenge_method="S256")
+    verifier = generate_token(48)
+    address, state = client.create_authorization_url(given["authorize"], code_verifier=verifier)
+    told = client.request(
+        "POST",
+        given["par"],
+        withhold_token=True,
+        auth=client.client_auth("private_key_jwt"),
+        data=dict(parse_qsl(urlsplit(address).query)),
+        headers=proven(given, "POST", given["par"]),
+    ).json()
+    return {"request": told["request_uri"], "verifier": verifier, "state": state}
+
+
+def redeem(given):
+    client = signing(given, redirect_uri=given["redirect_uri"], state=given["state"])
+    endpoint = given["endpoint"]
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    got = client.fetch_token(
+        endpoint,
+        authorization_response=given["back"],
+        code_verifier=given["verifier"],
+        headers=form | proven(given, "POST", endpoint),
+    )
+    # Authlib keeps the jti among the claims that it was given: an assertion is good once, so this takes another client.
+    headers = form | proven(given, "POST", endpoint)
+    renewed = signing(given).refresh_token(endpoint, got["refresh_token"], headers=headers)
+    access = renewed["access_token"]
+    headers = proven(given, "GET", given["api"], access) | {"Authorization": f"DPoP {access}"}
+    with urllib.request.urlopen(urllib.request.Request(given["api"], headers=headers)) as answer:
+        return {"access": access, "type": renewed["token_type"], "status": answer.status}
 
 
 def device(given):
@@ -70,7 +124,8 @@ def exchange(given):
 for line in sys.stdin:
     given = json.loads(line)
     try:
-        answer = {"token": token, "read": read, "device": device, "poll": poll, "exchange": exchange}[given["do"]](given)
+        does = {"token": token, "read": read, "device": device, "poll": poll, "exchange": exchange}
+        answer = (does | {"push": push, "redeem": redeem})[given["do"]](given)
     except Exception as failure:
         answer = {"failure": getattr(failure, "error", type(failure).__name__)}
     print(json.dumps(answer), flush=True)

@@ -19,6 +19,10 @@ interface Answer {
   readonly claims?: Readonly<Record<string, unknown>>
   readonly kid?: string
   readonly kids?: ReadonlyArray<string>
+  readonly request?: string
+  readonly verifier?: string
+  readonly state?: string
+  readonly status?: number
   readonly failure?: string
   readonly device?: string
   readonly code?: string
@@ -55,7 +59,7 @@ const opened = (program: string) =>
   )
 
 if (program !== undefined) {
-  test("Authlib signs for itself through a rotation of its keys, reads our tokens through one of ours, and gets a device its tokens, which an API exchanges", () =>
+  test("Authlib signs for itself through a rotation of its keys, reads our tokens through one of ours, pushes and redeems with a key, and gets a device its tokens, which an API exchanges", () =>
     Effect.gen(function* () {
       const keys = yield* keyServer
       const { env } = keys
@@ -112,6 +116,27 @@ if (program !== undefined) {
       const told = yield* read(after.access)
       expect([told.claims?.sub, told.kid === seen.kid, told.kids?.length]).toEqual([byValue, false, 2])
       expect((yield* read(before.access)).failure).toBeDefined()
+
+      // FAPI 2.0, as far as a library goes that makes no proofs by itself.
+      const holder = yield* keyOf("ES256", "holder")
+      const redirect_uri = "https://app.example/callback"
+      const strict = yield* register({
+        grant_types: ["authorization_code", "refresh_token"],
+        redirect_uris: [redirect_uri],
+        jwks: { keys: [rsa.told] },
+        security_profile: "fapi2"
+      })
+      const authorize = `${server.url}/oauth/authorize`
+      const flow = { client: strict, key: rsa.own, holder: holder.own, audience: server.url, redirect_uri }
+      const pushed = yield* ask({ do: "push", par: `${server.url}/oauth/par`, authorize, ...flow })
+      expect(pushed.request).toStartWith("urn:ietf:params:oauth:request_uri:")
+      const query = new URLSearchParams({ client_id: strict, request_uri: pushed.request ?? "" })
+      const back = yield* Effect.promise(() => new Visitor(server.url).decide(`${authorize}?${query}`))
+      const { state, verifier } = pushed
+      const called = `${server.url}/rest/companies`
+      const bound = yield* ask({ do: "redeem", endpoint, api: called, back: back.href, state, verifier, ...flow })
+      expect(bound).toMatchObject({ type: "DPoP", status: 200 })
+      expect(yield* Effect.promise(() => companiesStatus(server.url, bound.access ?? ""))).toBe(401)
 
       // A television, and an API that it sends its token to.
       const none = { token_endpoint_auth_method: "none", redirect_uris: undefined }
