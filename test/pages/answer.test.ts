@@ -69,7 +69,9 @@ describe("the policy", () => {
       "consent-hostile",
       "device",
       "device-linked",
-      "device-wrong"
+      "device-wrong",
+      "end-session",
+      "end-session-application"
     ])
   })
 })

@@ -3,6 +3,7 @@ import * as Errors from "../../core/pages/CommonErrors.ts"
 import { type ConsentPage, consentPage } from "../../core/pages/Consent.ts"
 import { consentAnsweredPage } from "../../core/pages/ConsentAnswered.ts"
 import { deviceCodePage, devicePage } from "../../core/pages/Device.ts"
+import { endSessionPage, sessionEndedPage } from "../../core/pages/EndSession.ts"
 import { errorPage, rateLimitedPage } from "../../core/pages/ErrorPage.ts"
 import type { Document, Place, Visitor } from "../../core/pages/Layout.ts"
 import { loginPage } from "../../core/people/login.ts"
@@ -317,6 +318,29 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         userCode: say("WDJB-MJHT"),
         verificationUri: say("https://auth.northwind.example/t/northwind/device"),
         verificationUriComplete: say("https://auth.northwind.example/t/northwind/device?user_code=WDJB-MJHT")
+      })
+    ],
+    [
+      "end-session",
+      endSessionPage(place, { account: say("ada@northwind.example"), fields: { csrf: say("csrf-value") } })
+    ],
+    [
+      "end-session-application",
+      endSessionPage(place, {
+        account: say(`ada.${"lovelace".repeat(6)}@northwind.example`),
+        application: say(`Ledger of ${"Northwind ".repeat(8)}`),
+        fields: {
+          csrf: say("csrf-value"),
+          state: say("st"),
+          post_logout_redirect_uri: say("https://ledger.example/out")
+        }
+      })
+    ],
+    ["session-ended", sessionEndedPage(place, {})],
+    [
+      "session-ended-back",
+      sessionEndedPage(place, {
+        back: { application: say("Ledger"), address: say("https://ledger.example/out?state=st") }
       })
     ],
     ["error-unknown-client", error(Errors.unknownClient(say("x7Kq")))],
