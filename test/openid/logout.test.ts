@@ -58,7 +58,7 @@ const delivered = (world: World) => world.services.logouts.deliver(world.workspa
 const tokenIn = ({ form: sent }: { readonly form: string }) => text(new URLSearchParams(sent).get("logout_token"))
 
 describe("oidcc-rp-initiated-logout", () => {
-  test("-discovery-endpoint-verification", () =>
+  test("-discovery-endpoint-verification, oidcc-backchannel-logout-discovery-endpoint-verification", () =>
     atSignIn((world) =>
       Effect.map(world.send("GET", "/.well-known/openid-configuration"), (answer) =>
         expect(jsonOf(answer)).toMatchObject({

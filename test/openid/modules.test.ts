@@ -138,8 +138,11 @@ describe("OIDC Basic, whose requests say more than they have to", () => {
       signsIn
     ))
 
-  for (const method of ["client_secret_basic", "client_secret_post"] as const) {
-    test(`oidcc-server, by ${method}`, () =>
+  for (const [module, method] of [
+    ["oidcc-server", "client_secret_basic"],
+    ["oidcc-server-client-secret-post", "client_secret_post"]
+  ] as const) {
+    test(module, () =>
       inWorld(
         (world) =>
           Effect.gen(function* () {
@@ -160,7 +163,8 @@ describe("OIDC Basic, whose requests say more than they have to", () => {
             }
           }),
         signsIn
-      ))
+      )
+    )
   }
 })
 
@@ -197,7 +201,7 @@ describe("OIDC Dynamic, of addresses to return to", () => {
   }
 })
 
-test("oidcc-registration-policy-uri, -tos-uri, and -logo-uri, whose picture no page loads", () =>
+test("oidcc-registration-policy-uri, -tos-uri, and oidcc-registration-logo-uri, whose picture no page loads", () =>
   inWorld(
     (world) =>
       Effect.gen(function* () {
@@ -221,6 +225,41 @@ test("oidcc-registration-policy-uri, -tos-uri, and -logo-uri, whose picture no p
       }),
     signsIn
   ))
+
+describe("OIDC Dynamic, of what a client registers", () => {
+  for (const alg of ["RS256", "ES256", "EdDSA"] as const) {
+    test(`oidcc-idtoken-${alg.toLowerCase()}`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* provenClient(world, { id_token_signed_response_alg: alg })
+            const { id_token } = yield* identify(world, client)
+            const { protectedHeader } = yield* verified(world, client, id_token)
+            expect([protectedHeader.alg, typeof protectedHeader.kid]).toEqual([alg, "string"])
+          }),
+        signsIn
+      ))
+  }
+
+  test("oidcc-registration-sector-uri: there are no pairwise subjects, and whoever asks is told so", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const metadata = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+          expect(metadata.subject_types_supported).toEqual(["public"])
+          const answer = yield* world.send("POST", "/oauth/register", {
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({
+              redirect_uris: ["https://app.example.org/callback"],
+              subject_type: "pairwise",
+              sector_identifier_uri: "https://app.example.org/sector.json"
+            })
+          })
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_client_metadata"])
+        }),
+      signsIn
+    ))
+})
 
 describe("who is in the way of a sign-in", () => {
   const played = <E>(body: (world: World, one: TestClient, other: TestClient) => Effect.Effect<unknown, E>) =>
