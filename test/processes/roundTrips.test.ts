@@ -1,10 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { Effect, type Scope } from "effect"
+import { layer as redis } from "../../adapters/redis/Redis.ts"
 import { meddler } from "../adapters/postgres/withStore.ts"
 import { call, commandCounts, openAdmin } from "../adapters/redisGiven.ts"
 import { holderOf, proofFor } from "../given/dpop.ts"
 import { form } from "../given/flow.ts"
-import { redisClusterUrl, redisUrl } from "../harness/given.ts"
+import type { Server, ServerFailed } from "../harness/Server.ts"
+import { startRedis } from "../harness/startRedis.ts"
+import { startRedisCluster } from "../harness/startRedisCluster.ts"
 import {
   type Application,
   clientCredentials,
@@ -20,7 +23,7 @@ import { openMint } from "./Mint.ts"
 import { field, type Reply } from "./Reply.ts"
 import { issuer, type ServerProcess, startTessera } from "./ServerProcess.ts"
 import { registerSigner } from "./Signer.ts"
-import { clusterStore, postgresStore, redisStore, type Store } from "./Store.ts"
+import { postgresStore, type Store } from "./Store.ts"
 
 /** What the database counted, by what it was asked. */
 type Counts = Readonly<Record<string, number>>
@@ -30,6 +33,11 @@ interface Counting {
   readonly store: Store
   readonly reset: Effect.Effect<unknown>
   readonly counts: Effect.Effect<Counts>
+}
+
+interface RedisServers {
+  readonly url: string
+  readonly nodes: ReadonlyArray<Server>
 }
 
 const inPostgres = Effect.gen(function* () {
@@ -49,10 +57,12 @@ const inPostgres = Effect.gen(function* () {
   } satisfies Counting
 })
 
-const inRedis = (open: Effect.Effect<Store, never, Scope.Scope>, urls: () => ReadonlyArray<string>) =>
+/** Servers of its own, whose counts nobody else's requests are among. */
+const inRedis = (open: Effect.Effect<RedisServers, ServerFailed, Scope.Scope>) =>
   Effect.gen(function* () {
-    const store = yield* open
-    const admins = yield* Effect.forEach(urls(), openAdmin)
+    const { nodes, url } = yield* open
+    const store: Store = { name: "Redis", databaseUrl: url, environment: {}, layer: redis({ url }) }
+    const admins = yield* Effect.forEach(nodes, (node) => openAdmin(node.url))
     return {
       store,
       reset: Effect.forEach(admins, (admin) => call(admin, "CONFIG", "RESETSTAT")),
@@ -231,19 +241,14 @@ describe("what a request costs, as the database itself counts", () => {
       })
     }).pipe(Effect.scoped, Effect.runPromise))
 
-  const redis = [
+  const oneNode = Effect.map(startRedis(), (server): RedisServers => ({ url: server.url, nodes: [server] }))
+  const redises = [
     // The grant, and which clients other processes changed.
-    ["Redis", inRedis(redisStore, () => [redisUrl()]), { mget: 1 }],
-    [
-      "Redis Cluster",
-      inRedis(clusterStore, () =>
-        [...redisClusterUrl().matchAll(/127[^,]+/g)].map(([address]) => `redis://${address}`)
-      ),
-      // Sent in one turn to whichever nodes have them.
-      { get: 2 }
-    ]
+    ["Redis", inRedis(oneNode), { mget: 1 }],
+    // Sent in one turn to whichever nodes have them.
+    ["Redis Cluster", inRedis(startRedisCluster()), { get: 2 }]
   ] as const
-  for (const [name, open, check] of redis) {
+  for (const [name, open, check] of redises) {
     test(`${name} (INFO commandstats): one GET for a read, of two records where a command may name them, and one EVALSHA, whose script calls GET and SET, for a write`, () =>
       Effect.gen(function* () {
         const write = { get: 1, evalsha: 1, set: 1 }
