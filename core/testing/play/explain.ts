@@ -79,13 +79,16 @@ const isRecognised = (step: Step): boolean =>
 /** A proof is remembered before anything is decided; whoever is told of trouble with that comes with another one. */
 const ownWrite = (step: Step): Fault["write"] => ("key" in step && step.key !== undefined ? 2 : 1)
 
-/** A client one of whose writes was struck may or may not count as one that completed a flow, or was used. */
+/** A client one of whose writes was struck may or may not have completed a flow, been used, or got a record. */
 const withFlowsOf = (before: State, after: State): State => ({
   ...after,
   clients: new Map(
     [...after.clients].map(([ref, client]) => {
-      const { hasCompletedAFlow = false, keptUntil = client.keptUntil } = before.clients.get(ref) ?? {}
-      return [ref, { ...client, hasCompletedAFlow, keptUntil }]
+      const { hasCompletedAFlow, heldUnder, keptUntil } = before.clients.get(ref) ?? {
+        ...client,
+        hasCompletedAFlow: false
+      }
+      return [ref, { ...client, hasCompletedAFlow, heldUnder, keptUntil }]
     })
   )
 })
