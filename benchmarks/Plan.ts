@@ -13,6 +13,7 @@ export const workloads = [
   "jwt_es256",
   "jwt_eddsa",
   "jwt_guard",
+  "id_token",
   "refresh_registered",
   "refresh_document",
   "stranger_document",

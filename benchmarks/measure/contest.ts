@@ -133,6 +133,7 @@ const usedUp: ReadonlyArray<Workload> = [
   "assertion_eddsa",
   "assertion_ps256",
   "jwt_guard",
+  "id_token",
   "dpop_push",
   "dpop_code",
   "dpop_refresh",

@@ -8,7 +8,7 @@ import { installPeers } from "./peers.ts"
 
 const part = "signatures"
 
-/** Clients that sign, tokens that others can read, and a resource server that reads them. */
+/** Clients that sign, tokens that others can read, a resource server that reads them, and people who sign in. */
 export const signatures: Part = {
   name: part,
   about: "Tessera beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
@@ -32,7 +32,8 @@ export const signatures: Part = {
       ["assertion_ps256", [ours, floor, theirs]],
       ["jwt_es256", [ours, floor, theirs]],
       ["jwt_eddsa", [eddsa, floor, theirs]],
-      ["jwt_guard", [guard, floor]]
+      ["jwt_guard", [guard, floor]],
+      ["id_token", [ours, floor, theirs]]
     ]
     const generator = yield* startGenerator()
     const held = yield* Effect.forEach(contests, ([workload, subjects]) => {

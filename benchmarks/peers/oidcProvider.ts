@@ -12,6 +12,7 @@ import {
   assertionPlan,
   isAssertionWorkload,
   makeSigner,
+  nonce,
   tokenAlgorithms
 } from "../servers/signer.ts"
 import { client, codeChallenge, plansOf, user } from "./peer.ts"
@@ -170,6 +171,8 @@ const jwtFeatures = {
   }
 }
 
+const scopes = signs ? [scope, "openid"] : [scope]
+
 const provider = new Provider(issuer, {
   adapter,
   clients: [
@@ -190,10 +193,11 @@ const provider = new Provider(issuer, {
       grant_types: ["authorization_code", "refresh_token", "client_credentials"],
       response_types: ["code"],
       token_endpoint_auth_method: "client_secret_post",
-      scope
+      id_token_signed_response_alg: signs ? "ES256" : "RS256",
+      scope: scopes.join(" ")
     }
   ],
-  scopes: [scope],
+  scopes,
   cookies: { keys: [randomBytes(32).toString("hex")] },
   jwks: { keys: [{ ...key, use: "sig", alg: "RS256" }, ...signingKeys] },
   ...(signs ? { enabledJWA: { clientAuthSigningAlgValues: ["ES256", "EdDSA", "PS256"] } } : {}),
@@ -250,6 +254,18 @@ const codes = (count: number) =>
     return new provider.AuthorizationCode({ ...approved, ...asked }).save()
   })
 
+/** Of people who sign in. */
+const identityCodes = (count: number) =>
+  approvedFor(count, scopes.join(" "), (approved) =>
+    new provider.AuthorizationCode({
+      ...approved,
+      redirectUri,
+      codeChallenge,
+      codeChallengeMethod: "S256",
+      nonce
+    }).save()
+  )
+
 const refreshTokens = (count: number) =>
   approvedFor(count, scope, (approved) => new provider.RefreshToken({ ...approved, rotations: 0 }).save())
 
@@ -285,8 +301,16 @@ const provenPlan = async (workload: Workload, count: number): Promise<Plan> => {
   }
 }
 
+const identityPlan = async (count: number): Promise<Plan> => {
+  await clear()
+  const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentials }
+  const form = { grant_type: "authorization_code", code: "{value}", ...fields }
+  return post("/token", form, "once", await identityCodes(count))
+}
+
 await obey(port, ({ workload, count }) => {
   if (proves) return provenPlan(workload, count)
+  if (workload === "id_token") return identityPlan(count)
   if (isAssertionWorkload(workload)) {
     const signer = signers.find(({ algorithm }) => algorithm === assertionAlgorithms[workload])
     if (signer === undefined) throw new Error(`nobody signs for ${workload}`)

@@ -57,6 +57,9 @@ export const assertionPlan = async (
   return post(path, fields, "once", await Promise.all(assertions))
 }
 
+/** Of whoever signs in. */
+export const nonce = "n-0S6_WzA2MjR9wKQpX4"
+
 /** The workloads of tokens that others can read. */
 export const tokenAlgorithms = { jwt_es256: "ES256", jwt_eddsa: "EdDSA" } as const
 

@@ -17,6 +17,7 @@ import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { isAlgorithm } from "../../core/rules/Jwk.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { type Serve, serveWith } from "../../core/serve.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Keys, sealKey } from "../../core/token/KeyRing.ts"
@@ -170,7 +171,7 @@ export const open = async (options: Options) => {
     ...standardPolicy,
     workspaceAccess: "registered",
     registrationRows: options.strangers ? "at_consent" : "at_once",
-    ...(isAlgorithm(options.signing) ? { jwtAlgorithm: options.signing } : {})
+    ...(isAlgorithm(options.signing) ? { jwtAlgorithm: options.signing, scopes: signInScopes } : {})
   }
   const runtime = ManagedRuntime.make(
     Tessera.layer({ policy }).pipe(

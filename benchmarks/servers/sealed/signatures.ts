@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { CompactSign, type CryptoKey, compactVerify, generateKeyPair, jwtVerify } from "jose"
 import type { Order, Plan } from "../../Plan.ts"
-import { obey, post } from "../serving.ts"
+import { obey, post, redirectUri, verifier } from "../serving.ts"
 import {
   assertionAlgorithms,
   assertionPlan,
@@ -9,12 +9,13 @@ import {
   issuer,
   jwtPlan,
   makeSigner,
+  nonce,
   type Signer,
   tokenAlgorithms
 } from "../signer.ts"
 import { clientId, data, grant, isClient, markOf, secret } from "./answers.ts"
 import { audit, isAllowed } from "./duty.ts"
-import { kinds, seal } from "./Seal.ts"
+import { kinds, open, seal, sha256Of } from "./Seal.ts"
 
 /** What a floor does that knows signatures: one call of `jose` for each request, and what no server can leave out. */
 
@@ -48,6 +49,7 @@ const isSigned = async (assertion: string, algorithm: string): Promise<boolean> 
 }
 
 const hour = 3_600_000
+const month = 30 * 24 * hour
 
 const answered = (access: string): string => {
   const text = JSON.stringify({ access_token: access, token_type: "Bearer", expires_in: 3600, scope: "api" })
@@ -103,6 +105,37 @@ const signed = (alg: string): Promise<string> => {
 const asJwt = async (body: string, algorithm: string): Promise<string> =>
   isClient(new URLSearchParams(body)) ? answered(await signed(algorithm)) : refused
 
+/** What signs a person in, beside the tokens: the claims of Tessera's. */
+const identified = async (body: string): Promise<string> => {
+  const form = new URLSearchParams(body)
+  const opened = isClient(form) ? open(form.get("code") ?? "") : undefined
+  if (opened === undefined) return refused
+  const access = seal(kinds.access, opened.grant, 0, Date.now() + hour)
+  const now = Math.floor(Date.now() / 1000)
+  const claims = {
+    iss: issuer,
+    sub: "user-1",
+    aud: clientId,
+    exp: now + 3600,
+    iat: now,
+    nonce,
+    at_hash: Buffer.from(sha256Of(access).subarray(0, 16)).toString("base64url")
+  }
+  const idToken = await new CompactSign(utf8.encode(JSON.stringify(claims)))
+    .setProtectedHeader({ kid: "ES256", alg: "ES256" })
+    .sign(keysOf("ES256").sign)
+  const text = JSON.stringify({
+    access_token: access,
+    token_type: "Bearer",
+    expires_in: 3600,
+    refresh_token: seal(kinds.refresh, opened.grant, 1, Date.now() + month),
+    scope: "api openid",
+    id_token: idToken
+  })
+  audit("authorization_code", clientId, markOf(opened.grant))
+  return text
+}
+
 const guarded = async (authorization: string | null): Promise<string> => {
   const token = authorization?.slice("Bearer ".length) ?? ""
   await jwtVerify(token, keysOf("ES256").verify, { issuer, audience: issuer, typ: "at+jwt", algorithms: ["ES256"] })
@@ -119,6 +152,8 @@ const server = Bun.serve({
     switch (path) {
       case "/oauth/token":
         return new Response(await byAssertion(await request.text()), { headers })
+      case "/identify":
+        return new Response(await identified(await request.text()), { headers })
       case "/orders":
         return new Response(await guarded(request.headers.get("authorization")), { headers })
       default:
@@ -139,6 +174,11 @@ const plan = async ({ count, workload }: Order): Promise<Plan> => {
     case "jwt_es256":
     case "jwt_eddsa":
       return post(`/${tokenAlgorithms[workload]}`, credentials)
+    case "id_token": {
+      const fields = { redirect_uri: redirectUri, code_verifier: verifier, client_id: clientId, client_secret: secret }
+      const codes = Array.from({ length: count }, () => seal(kinds.code, randomBytes(16), 1, Date.now() + hour))
+      return post("/identify", { grant_type: "authorization_code", code: "{value}", ...fields }, "once", codes)
+    }
     case "jwt_guard":
       return jwtPlan(keysOf("ES256").sign, count)
     default:

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
-import { identifierOf } from "../../../core/client/Client.ts"
+import { type Client, identifierOf } from "../../../core/client/Client.ts"
 import { DocumentAddress } from "../../../core/client/ClientIdentifier.ts"
+import type { Approved } from "../../../core/grant/begin.ts"
 import type { Active } from "../../../core/grant/Grant.ts"
 import type { Services } from "../../../core/http/Route.ts"
 import { clientCredentials } from "../../../core/oauth/grants/clientCredentials.ts"
@@ -8,13 +9,20 @@ import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/I
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { CodeChallenge } from "../../../core/rules/Pkce.ts"
 import { RedirectTarget } from "../../../core/rules/RedirectUri.ts"
-import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
+import { openId, scopesNamed, scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { type Order, type Plan, workloads } from "../../Plan.ts"
 import { makeProvers, provenGet, provenPost, proverAt, pushedFields, states } from "../prover.ts"
 import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../serving.ts"
-import { type AssertionWorkload, assertionAlgorithms, assertionPlan, makeSigner, type Signer } from "../signer.ts"
+import {
+  type AssertionWorkload,
+  assertionAlgorithms,
+  assertionPlan,
+  makeSigner,
+  nonce,
+  type Signer
+} from "../signer.ts"
 import { accessTokenOf, drawNumbers, fill, grantIdAt, makeClient, type Registered, refreshTokenOf } from "./grants.ts"
 
 const atOnce = 1000
@@ -61,6 +69,13 @@ interface Filling {
   readonly filled: boolean
   /** Divided among the workspaces as the grants are. */
   readonly clients: number
+}
+
+/** What codes are for beside what all are for. */
+interface CodesAsked extends Partial<Pick<Approved, "scope" | "authentication">> {
+  /** To a key of its own, each. */
+  readonly bound?: boolean
+  readonly of?: Client
 }
 
 interface Tenant extends Registered {
@@ -130,7 +145,7 @@ export const makePlans = (
       )
 
     /** Grants whose code is out, and those of the last run gone. */
-    const codes = (count: number, bound = false) =>
+    const codes = (count: number, { bound = false, of = client, ...more }: CodesAsked = {}) =>
       Effect.gen(function* () {
         yield* Effect.forEach(begun, (id) => services.grants.removeGrant(workspace.id, id), {
           concurrency: atOnce,
@@ -138,12 +153,13 @@ export const makePlans = (
         })
         begun = Array.from({ length: count }, () => grantIdOf(services.entropy.bytes(idLength)))
         const approved = {
-          client: client.id,
+          client: of.id,
           user: UserId.make("user-1"),
           redirectUri: RedirectTarget.make(redirectUri),
           challenge: CodeChallenge.make(digestOf(verifier)),
           scope: scopesWithoutUser(services.policy.scopes),
-          resources: null
+          resources: null,
+          ...more
         }
         const approvedAt = (n: number) => (bound ? { ...approved, binding: boundAt(n) } : approved)
         return yield* Effect.forEach(begun, (id, n) => services.grants.begin(workspace, approvedAt(n), id), {
@@ -200,6 +216,15 @@ export const makePlans = (
         case "jwt_eddsa":
           yield* services.clients.change(workspace.id, client.id, (one) => ({ ...one, accessTokenFormat: "jwt" }))
           return post("/oauth/token", { grant_type: "client_credentials", ...credentials })
+        case "id_token": {
+          const asked = { id_token_signed_response_alg: "ES256" }
+          const made = yield* makeClient(services, workspace.id, signersFrom + workloads.indexOf(workload), asked)
+          const scope = scopesNamed(services.policy.scopes, [...scopesWithoutUser(services.policy.scopes), openId])
+          if (scope === undefined) return yield* Effect.die(new Error("nobody can sign in here"))
+          const values = yield* codes(count, { of: made.client, scope, authentication: { nonce } })
+          const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentialsOf(made) }
+          return post("/oauth/token", { grant_type: "authorization_code", code: "{value}", ...fields }, "once", values)
+        }
         case "refresh_registered":
         case "refresh_document": {
           const isDocument = workload === "refresh_document"
@@ -237,7 +262,7 @@ export const makePlans = (
         case "dpop_code": {
           const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentials }
           const form = { grant_type: "authorization_code", code: "{value}", ...fields }
-          const values = yield* codes(count, true)
+          const values = yield* codes(count, { bound: true })
           return yield* Effect.promise(() => provenPost(proving("/oauth/token", count), form, values))
         }
         case "dpop_refresh": {
