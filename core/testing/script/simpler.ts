@@ -7,6 +7,19 @@ const plainer = <S extends Step>(step: S, plain: Partial<S>): ReadonlyArray<S> =
     .filter((key) => step[key] !== plain[key])
     .map((key) => ({ ...step, [key]: plain[key] }))
 
+/** The plainest request, at the authorization endpoint or pushed. */
+const plainest = {
+  redirect: 0,
+  twist: "as registered",
+  scope: null,
+  challenge: "S256",
+  resource: "none",
+  responseType: "code",
+  state: null,
+  jkt: undefined,
+  user: "ann"
+} as const
+
 const simplerStep = (step: Step): ReadonlyArray<Step> => {
   switch (step._tag) {
     case "Register":
@@ -17,32 +30,9 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
         ...(step.redirects.length > 1 ? [{ ...step, redirects: step.redirects.slice(0, 1) }] : [])
       ]
     case "Authorize":
-      return plainer(step, {
-        redirect: 0,
-        twist: "as registered",
-        scope: null,
-        challenge: "S256",
-        resource: "none",
-        responseType: "code",
-        state: null,
-        twice: null,
-        jkt: undefined,
-        user: "ann"
-      })
+      return plainer(step, { ...plainest, twice: null })
     case "Push":
-      return plainer(step, {
-        redirect: 0,
-        twist: "as registered",
-        scope: null,
-        challenge: "S256",
-        resource: "none",
-        responseType: "code",
-        state: null,
-        user: "ann",
-        proof: "post",
-        jkt: undefined,
-        key: undefined
-      })
+      return plainer(step, { ...plainest, proof: "post", key: undefined })
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve" })
     case "Redeem":
