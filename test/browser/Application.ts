@@ -18,8 +18,8 @@ export class Application {
     this.client = client
   }
 
-  static async register(server: string, name: string, redirectUri: string): Promise<Application> {
-    const metadata = { client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: "none" }
+  static async register(server: string, name: string, redirectUri: string, more: object = {}): Promise<Application> {
+    const metadata = { client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: "none", ...more }
     return new Application(server, await register(server, metadata))
   }
 
