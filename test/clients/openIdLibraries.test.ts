@@ -67,6 +67,7 @@ for (const byIdToken of [true, false]) {
           }
         ],
         callbacks: {
+          redirect: ({ url }) => url,
           jwt: ({ account, profile, token }) => {
             if (account) told.push({ account: account.providerAccountId, profile, refresh: account.refresh_token })
             idToken = account?.id_token ?? idToken
@@ -90,8 +91,14 @@ for (const byIdToken of [true, false]) {
       const session: unknown = await (await browse(`${site}/session`)).json()
       expect(session).toMatchObject({ user: { name: "Ada", email: "ada@shop.example" } })
       expect(told).toMatchObject([{ account: "ada", profile: { sub: "ada" }, refresh: expect.any(String) }])
-      // Auth.js ends its own session alone; its users' recipe is this link.
-      expect(await leave(auth, endSessionAddress(`${issuer}/oauth/logout`, idToken))).toBe(signedOutAt)
+      // Its sign-out ends its own session, and goes on to where `callbacks.redirect` lets it.
+      const out = await browse(`${site}/signout`, {
+        method: "POST",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        body: new URLSearchParams({ callbackUrl: endSessionAddress(`${issuer}/oauth/logout`, idToken).href }).toString()
+      })
+      expect(await (await browse(`${site}/session`)).json()).toBeNull()
+      expect(await leave(auth, new URL(out.headers.get("location") ?? ""))).toBe(signedOutAt)
     }))
 }
 

@@ -60,7 +60,7 @@ for (const algorithm of ["ES256", "RS256", "EdDSA"] as const) {
     }))
 }
 
-test("oauth4webapi finds the server by OpenID's discovery, verifies its signature, and signs out", () =>
+test("oauth4webapi signs a person in by OpenID's discovery, refreshes, reads userinfo and signs out", () =>
   withHost({ owner }, async (auth) => {
     const over = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: within(auth) } as const
     const at = new URL(issuer)
@@ -99,7 +99,11 @@ test("oauth4webapi finds the server by OpenID's discovery, verifies its signatur
     const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer, { requireIdToken: true })
     await oauth.validateApplicationLevelSignature(server, answer, over)
     expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ iss: issuer, sub: "ada", aud: made.client.id })
-    const userinfo = await oauth.userInfoRequest(server, client, tokens.access_token, over)
+    const refreshed = await oauth.refreshTokenGrantRequest(server, client, proof, tokens.refresh_token ?? "", over)
+    const again = await oauth.processRefreshTokenResponse(server, client, refreshed)
+    await oauth.validateApplicationLevelSignature(server, refreshed, over)
+    expect(oauth.getValidatedIdTokenClaims(again)).toMatchObject({ iss: issuer, sub: "ada", aud: made.client.id })
+    const userinfo = await oauth.userInfoRequest(server, client, again.access_token, over)
     expect(await oauth.processUserInfoResponse(server, client, "ada", userinfo)).toEqual({ sub: "ada", name: "Ada" })
-    expect(await leave(auth, endSessionAddress(server.end_session_endpoint, tokens.id_token))).toBe(signedOutAt)
+    expect(await leave(auth, endSessionAddress(server.end_session_endpoint, again.id_token))).toBe(signedOutAt)
   }))
