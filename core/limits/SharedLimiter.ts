@@ -109,11 +109,12 @@ const sharedBy = Effect.fnUntraced(function* (factor: number) {
     const name = `${key.workspace} ${key.allowance.name} ${key.of}`
     const known = buckets.get(name)
     if (known !== undefined) return known
+    const { burst, refill, told } = key.allowance
     const made: Bucket = {
       workspace: key.workspace,
       id: `${key.allowance.name}:${digestOf(key.of)}`,
       // The burst takes as long to refill as ever, and is as many more.
-      allowance: { ...key.allowance, burst: key.allowance.burst * factor, refill: key.allowance.refill / factor },
+      allowance: told ? key.allowance : { ...key.allowance, burst: burst * factor, refill: refill / factor },
       fullAt: 0,
       seenAt: 0,
       untold: 0
@@ -175,7 +176,7 @@ const sharedBy = Effect.fnUntraced(function* (factor: number) {
 
 export const layer = Layer.effectContext(sharedBy(1))
 
-/** The limits as a setting says them. A factor leaves what slows down guessing at passwords as it is. */
+/** The limits as a setting says them. A factor leaves what slows down guessing at passwords, and devices, as it is. */
 export const limitsOf = (limits: RateLimits) => {
   if (limits === false) return noLimits
   return limits === true ? layer : Layer.effectContext(sharedBy(limits.factor))

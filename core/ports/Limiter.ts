@@ -31,6 +31,8 @@ export interface Allowance {
   readonly name: string
   readonly burst: number
   readonly refill: Millis
+  /** Whoever has it was told their pace, which a factor of all limits leaves as it is. */
+  readonly told?: true
 }
 
 export interface LimitKey {
@@ -80,7 +82,7 @@ export const allowances = {
   /** Requests that one client pushes; of public ones, and of those that nobody let in yet, all from one address. */
   push: { name: "push", burst: 300, refill: perMinute(300) },
   /** RFC 8628 §3.5: polls of one device, which is told to wait a second longer than this. */
-  devicePoll: { name: "device_poll", burst: 1, refill: 4 * second },
+  devicePoll: { name: "device_poll", burst: 1, refill: 4 * second, told: true },
   /** Codes of devices that one account enters … */
   userCode: { name: "user_code", burst: 20, refill: perHour(60) },
   /** … that come from one address … */

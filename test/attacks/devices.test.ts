@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memory } from "../../adapters/memory/Memory.ts"
 import { deviceGrant } from "../../core/client/Profile.ts"
-import { layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { limitsOf, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { answerAs, deviceClient, enterCode, poll, polledAs, type Told, waitingDevice } from "../given/devices.ts"
@@ -378,6 +378,21 @@ describe("with limits", () => {
       expect(yield* polledAs(world, tv, told)).toBe("tokens")
     })
   )
+
+  test("a device is told its pace, which no factor of the limits changes", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const tv = yield* deviceClient(world)
+          const told = yield* waitingDevice(world, tv)
+          for (let round = 0; round < 2; round++) {
+            expect(yield* polledAs(world, tv, told)).toBe("authorization_pending")
+            expect(yield* polledAs(world, tv, told)).toBe("slow_down")
+            yield* TestClock.adjust("5 seconds")
+          }
+        }),
+      { limiter: Layer.provide(limitsOf({ factor: 0.1 }), [memory, Entropy.layer]) }
+    ))
 
   limited("one pace is kept by two servers that a device asks in turn", (world) =>
     Effect.gen(function* () {
