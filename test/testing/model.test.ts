@@ -34,7 +34,7 @@ describe("the model, played against itself", () => {
   )
 
   test("agrees with itself, and every row of its tables is reached", async () => {
-    const result = await against(600)
+    const result = await against(700)
 
     expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
     const reached = result._tag === "Agreed" ? result.rules : new Map<string, number>()
@@ -45,7 +45,7 @@ describe("the model, played against itself", () => {
     const lengths = new Map<string, number>()
     const noticeable = [...rows].filter((row) => !unnoticed.has(row))
     for (const row of noticeable) {
-      const result = await against(600, row)
+      const result = await against(700, row)
       if (result._tag === "Falsified") lengths.set(row, result.script.length)
     }
 
@@ -54,7 +54,7 @@ describe("the model, played against itself", () => {
   }, 120_000)
 
   test("tells the seed, the script in words, and the first answer that differs", async () => {
-    const result = await against(600, "another client's attempt on a refresh token changes nothing")
+    const result = await against(700, "another client's attempt on a refresh token changes nothing")
 
     if (result._tag !== "Falsified") throw new Error("the fault was not found")
     const lines = report(result)

@@ -7,6 +7,7 @@ export type Expectation =
   | { readonly _tag: "Refused"; readonly status: ReadonlyArray<number>; readonly error: ReadonlyArray<string> }
   | { readonly _tag: "Registered"; readonly hasSecret: boolean; readonly grants: ReadonlyArray<string> }
   | { readonly _tag: "Pushed" }
+  | { readonly _tag: "DeviceWaits"; readonly issuer: string }
   | { readonly _tag: "ConsentPage" }
   /** Something readable, and no redirect. */
   | { readonly _tag: "Page" }

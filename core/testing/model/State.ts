@@ -10,6 +10,7 @@ export interface Client {
   readonly isPublic: boolean
   readonly mayUseCodes: boolean
   readonly mayActAlone: boolean
+  readonly mayAskByDevice: boolean
   /** Of the host's own grant types, those that it registered for. */
   readonly ownGrants: ReadonlyArray<string>
   readonly redirects: ReadonlyArray<string>
@@ -28,7 +29,8 @@ interface Asked {
   readonly ref: Ref
   readonly client: Ref
   readonly user: string
-  readonly redirect: string
+  /** `null`: a device fetches what comes of it. */
+  readonly redirect: string | null
   readonly state: string | null
   readonly scope: ReadonlyArray<Scope>
   readonly resource: string | null
@@ -46,13 +48,27 @@ export interface Request extends Asked {
 
 /** What a consent page stands for. */
 export interface Page extends Asked {
-  /** The pushed request that it is about; all pages of one are answered together. */
+  /** The pushed request, or the device, that it is about; all pages of one are answered together. */
   readonly request: Ref | null
-  readonly shownAt: number
+  readonly until: number
   readonly decided: "approve" | "deny" | null
+  readonly decidedBy: string | null
 }
 
-export type Death = "code used twice" | "refresh token reused" | "revoked" | "taken back"
+/** A device whose code a person may enter, and which polls, until then (RFC 8628 §3.2). */
+export interface Device {
+  readonly ref: Ref
+  readonly client: Ref
+  readonly scope: ReadonlyArray<Scope>
+  readonly resource: string | null
+  /** Under which both of its codes are sealed. */
+  readonly key: number
+  readonly until: number
+  /** When each client polled with its code, and was not told to slow down. */
+  readonly polls: Readonly<Record<Ref, number>>
+}
+
+export type Death = "code used twice" | "device code used twice" | "refresh token reused" | "revoked" | "taken back"
 
 /** Named after the `Decide` that began it, or after the client that acts alone. */
 export type GrantName = `grant#${Ref}` | `service#${Ref}`
@@ -62,11 +78,11 @@ export interface Grant {
   readonly client: Ref
   /** Nobody, where the client acts for the workspace. */
   readonly user: string | null
-  /** Where it was approved: the page, or the pushed request that it was about. */
+  /** Where it was approved: the page, or the pushed request or the device that it was about. */
   readonly page: Ref | null
   readonly scope: ReadonlyArray<Scope>
   readonly resource: string | null
-  readonly redirect: string
+  readonly redirect: string | null
   readonly hasChallenge: boolean
   /** While its code is out, the key that this is bound to; then that of a public client's refresh tokens. */
   readonly boundTo: KeyName | null
@@ -103,6 +119,7 @@ export interface State {
   readonly keys: ReadonlyArray<number>
   readonly clients: ReadonlyMap<Ref, Client>
   readonly requests: ReadonlyMap<Ref, Request>
+  readonly devices: ReadonlyMap<Ref, Device>
   readonly pages: ReadonlyMap<Ref, Page>
   readonly grants: ReadonlyMap<GrantName, Grant>
   readonly access: ReadonlyMap<Ref, Access>
@@ -114,6 +131,7 @@ export const beginning = (now: number): State => ({
   keys: [1],
   clients: new Map(),
   requests: new Map(),
+  devices: new Map(),
   pages: new Map(),
   grants: new Map(),
   access: new Map(),
@@ -132,6 +150,11 @@ export const withClient = (state: State, client: Client): State => ({
 export const withRequest = (state: State, request: Request): State => ({
   ...state,
   requests: put(state.requests, request.ref, request)
+})
+
+export const withDevice = (state: State, device: Device): State => ({
+  ...state,
+  devices: put(state.devices, device.ref, device)
 })
 
 export const withPage = (state: State, page: Page): State => ({ ...state, pages: put(state.pages, page.ref, page) })

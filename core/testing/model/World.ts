@@ -25,6 +25,8 @@ export interface World {
   readonly apis?: boolean
   /** Clients prove keys and push requests. A system other than the core has no part in it: `false` leaves it out. */
   readonly keys?: boolean
+  /** There are clients without a browser. A system other than the core has no part in it either. */
+  readonly devices?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
@@ -37,6 +39,10 @@ const day = 24 * 60 * minute
 
 /** How long a browser has to come with a pushed request. */
 export const pushedTtl = minute
+
+/** How long the codes of a device are good, and how long it has to wait between two polls (RFC 8628 §3.2). */
+export const deviceTtl = 10 * minute
+export const pollInterval = 5 * second
 
 /** What a server does that nobody has configured. */
 export const defaultWorld: World = {

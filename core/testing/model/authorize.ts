@@ -127,8 +127,9 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
         next: withPage(facts.state, {
           ...askedBy(facts),
           request: null,
-          shownAt: facts.state.now,
-          decided: null
+          until: facts.state.now + facts.world.consentTtl,
+          decided: null,
+          decidedBy: null
         })
       }
     ]

@@ -20,13 +20,26 @@ interface DecideFacts extends Facts {
 
 const readablePage = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
 
-/** Pages of one pushed request are answered with each other. */
+/** Where the answer goes: a device is told when it polls, and the person by a page. */
+const told = (
+  { world, page, client }: DecideFacts,
+  error: ReadonlyArray<string> | null,
+  next: State
+): ReadonlyArray<Outcome> => {
+  if (page === undefined || client === undefined) return []
+  const { redirect: to, state } = page
+  const issuer = world.issuers[client.workspace]
+  return [{ expect: to === null ? { _tag: "Page" } : { _tag: "SentBack", to, state, issuer, error }, next }]
+}
+
+/** Pages of one pushed request, or of one device, are answered with each other. */
 const answered = (state: State, page: Page, decided: "approve" | "deny"): State =>
   [...state.pages.values()]
     .filter(({ ref, request }) => ref === page.ref || (request !== null && request === page.request))
-    .reduce((before, one) => withPage(before, { ...one, decided }), state)
+    .reduce((before, one) => withPage(before, { ...one, decided, decidedBy: page.user }), state)
 
-const approved = ({ state, page, command, world, client }: DecideFacts): ReadonlyArray<Outcome> => {
+const approved = (facts: DecideFacts): ReadonlyArray<Outcome> => {
+  const { state, page, command, client } = facts
   if (page === undefined || client === undefined) return []
   const grant: Grant = {
     name: `grant#${command.id}`,
@@ -44,21 +57,11 @@ const approved = ({ state, page, command, world, client }: DecideFacts): Readonl
     turnedAt: state.now,
     death: null
   }
-  return [
-    {
-      expect: {
-        _tag: "SentBack",
-        to: page.redirect,
-        state: page.state,
-        issuer: world.issuers[client.workspace],
-        error: null
-      },
-      next: withClient(answered(withGrant(state, grant), page, "approve"), {
-        ...client,
-        heldUnder: null
-      })
-    }
-  ]
+  return told(
+    facts,
+    null,
+    withClient(answered(withGrant(state, grant), page, "approve"), { ...client, heldUnder: null })
+  )
 }
 
 const grantOf = (state: State, page: Page | undefined): Grant | undefined =>
@@ -70,21 +73,10 @@ const takenBack = (state: State, page: Page): State => {
   return grant === undefined || grant.death !== null ? state : dead(state, grant, "taken back")
 }
 
-const denied = ({ state, page, world, client }: DecideFacts): ReadonlyArray<Outcome> =>
-  page === undefined || client === undefined
-    ? []
-    : [
-        {
-          expect: {
-            _tag: "SentBack",
-            to: page.redirect,
-            state: page.state,
-            issuer: world.issuers[client.workspace],
-            error: ["access_denied"]
-          },
-          next: answered(takenBack(state, page), page, "deny")
-        }
-      ]
+const denied = (facts: DecideFacts): ReadonlyArray<Outcome> => {
+  const { page, state } = facts
+  return page === undefined ? [] : told(facts, ["access_denied"], answered(takenBack(state, page), page, "deny"))
+}
 
 export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
@@ -98,13 +90,20 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
     gives: readablePage
   },
   {
+    name: "what one person answered for a device, nobody else answers again",
+    when: ({ page }) => page != null && page.decidedBy !== null && page.decidedBy !== page.user,
+    gives: readablePage
+  },
+  {
     name: "a second click on Approve gives no second code",
-    when: ({ page, command }) => page?.decided === "approve" && command.decision === "approve",
+    when: ({ page, command, state }) =>
+      // An approval that was struck before its grant began is finished by the next one.
+      page?.decided === "approve" && command.decision === "approve" && grantOf(state, page) !== undefined,
     gives: readablePage
   },
   {
     name: "a page that was open for too long decides nothing",
-    when: ({ page, state, world }) => page !== undefined && state.now >= page.shownAt + world.consentTtl,
+    when: ({ page, state }) => page !== undefined && state.now >= page.until,
     gives: readablePage
   },
   {

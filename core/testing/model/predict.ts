@@ -4,6 +4,7 @@ import { check } from "./check.ts"
 import { clientCredentials } from "./clientCredentials.ts"
 import { decide } from "./decide.ts"
 import { deleteClient } from "./deleteClient.ts"
+import { askDevice, enter, poll } from "./device.ts"
 import { introspect } from "./introspect.ts"
 import { ownGrant } from "./ownGrant.ts"
 import { keepHouse, wait } from "./pass.ts"
@@ -25,6 +26,12 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return push(facts, step)
     case "Visit":
       return visit(facts, step)
+    case "AskDevice":
+      return askDevice(facts, step)
+    case "Enter":
+      return enter(facts, step)
+    case "Poll":
+      return poll(facts, step)
     case "Decide":
       return decide(facts, step)
     case "Redeem":

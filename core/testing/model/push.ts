@@ -83,7 +83,7 @@ export const visitRules: ReadonlyArray<Rule<VisitFacts>> = [
   {
     name: "who comes with a pushed request is asked for consent, and looking uses nothing up (RFC 9126 §4)",
     when: () => true,
-    gives: ({ command, request, state }) =>
+    gives: ({ command, request, state, world }) =>
       request === undefined
         ? []
         : [
@@ -94,9 +94,10 @@ export const visitRules: ReadonlyArray<Rule<VisitFacts>> = [
                 ref: command.id,
                 request: request.ref,
                 // Whoever comes at the last moment has as long for the page as anybody.
-                shownAt: request.until,
+                until: request.until + world.consentTtl,
                 key: sealingKey(state),
-                decided: null
+                decided: null,
+                decidedBy: null
               })
             }
           ]

@@ -106,7 +106,7 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
   forgery,
   {
     name: "a client without the code grant has nothing to refresh (RFC 6749 §5.2)",
-    when: ({ presenter }) => presenter?.mayUseCodes === false,
+    when: ({ presenter }) => presenter?.mayUseCodes === false && !presenter.mayAskByDevice,
     gives: refused(400, "unauthorized_client")
   },
   {

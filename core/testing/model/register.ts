@@ -1,8 +1,10 @@
-import type { ClientKind, OddRegistration, Register } from "../script/Command.ts"
+import { type ClientKind, hasNoSecret, type OddRegistration, type Register } from "../script/Command.ts"
 import { ownGrantTypes } from "./ownGrant.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
 import { keptWhenRegistered, sealingKey, withClient } from "./State.ts"
 import type { World } from "./World.ts"
+
+export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 interface RegisterFacts extends Facts {
   readonly command: Register
@@ -20,7 +22,9 @@ const badRedirects: ReadonlySet<OddRegistration | null> = new Set<OddRegistratio
 const grantsOf = (kind: ClientKind, world: World): ReadonlyArray<string> => {
   const alone = world.workspaceAccess === "owner" ? [] : ["client_credentials"]
   if (kind === "service") return alone
+  if (kind === "device") return [deviceGrant, "refresh_token"]
   const code = ["authorization_code", "refresh_token"]
+  if (kind === "device with a secret") return [...code, deviceGrant]
   return kind === "both" ? [...code, ...alone, ...ownGrantTypes(world).map(({ name }) => name)] : code
 }
 
@@ -50,7 +54,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
     when: () => true,
     gives: ({ state, command, world }) => {
       const grants = grantsOf(command.kind, world)
-      const isPublic = command.kind === "public"
+      const isPublic = hasNoSecret(command.kind)
       const own = world.methods.find(({ name }) => command.kind === `by ${name}`)
       const hasSecret = own?.issuesSecret ?? !isPublic
       return [
@@ -62,6 +66,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             isPublic,
             mayUseCodes: grants.includes("authorization_code"),
             mayActAlone: grants.includes("client_credentials"),
+            mayAskByDevice: grants.includes(deviceGrant),
             ownGrants: ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : [])),
             redirects: command.redirects,
             keptUntil: state.now + keptWhenRegistered,

@@ -3,6 +3,7 @@ import { checkRules } from "./check.ts"
 import { clientCredentialsRules } from "./clientCredentials.ts"
 import { decideRules } from "./decide.ts"
 import { deleteClientRules } from "./deleteClient.ts"
+import { askDeviceRules, enterRules, pollRules } from "./device.ts"
 import { introspectRules } from "./introspect.ts"
 import { pushRules, visitRules } from "./push.ts"
 import { redeemRules } from "./redeem.ts"
@@ -17,6 +18,9 @@ export const rows: ReadonlySet<string> = new Set(
     authorizeRules,
     pushRules,
     visitRules,
+    askDeviceRules,
+    enterRules,
+    pollRules,
     decideRules,
     redeemRules,
     refreshRules,

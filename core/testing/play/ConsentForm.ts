@@ -21,8 +21,8 @@ const attribute = (tag: string, name: string): string | null => {
   return found === undefined ? null : unescaped(found)
 }
 
-/** The page's form that carries a ticket; other forms on the page (signing out, say) are none of our business. */
-export const readConsentForm = (html: string): ConsentForm | null => {
+/** The page's form with such a field; other forms on the page (signing out, say) are none of our business. */
+const readFormWith = (html: string, field: string, otherwise: string): ConsentForm | null => {
   for (const [form] of html.matchAll(/<form\b[\s\S]*?<\/form>/g)) {
     const fields: Record<string, string> = {}
     for (const [input] of form.matchAll(/<input\b[^>]*>/g)) {
@@ -33,7 +33,12 @@ export const readConsentForm = (html: string): ConsentForm | null => {
       if (filled && name !== null) fields[name] = attribute(input, "value") ?? ""
     }
     const opening = form.slice(0, form.indexOf(">") + 1)
-    if (fields.ticket !== undefined) return { action: attribute(opening, "action") ?? "/consent", fields }
+    if (form.includes(` name="${field}"`)) return { action: attribute(opening, "action") ?? otherwise, fields }
   }
   return null
 }
+
+export const readConsentForm = (html: string): ConsentForm | null => readFormWith(html, "ticket", "/consent")
+
+/** RFC 8628 §3.3: where a person enters the code of a device. */
+export const readDeviceForm = (html: string): ConsentForm | null => readFormWith(html, "user_code", "/device")

@@ -28,6 +28,12 @@ export const needs = (step: Step): ReadonlyArray<string> => {
       return [`client#${step.client}`]
     case "Visit":
       return [`request#${step.request}`, `client#${step.client}`]
+    case "AskDevice":
+      return [`client#${step.client}`]
+    case "Enter":
+      return [`user code#${step.device}`]
+    case "Poll":
+      return [`device code#${step.device}`, `client#${step.by}`]
     case "Decide":
       return [`page#${step.page}`]
     case "Redeem":
@@ -69,11 +75,18 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       keep("registration", textField(body, "registration_access_token"))
       break
     }
+    case "AskDevice": {
+      const body = jsonOf(response)
+      keep("device code", textField(body, "device_code"))
+      keep("user code", textField(body, "user_code"))
+      break
+    }
     case "Push":
       keep("request", textField(jsonOf(response), "request_uri"))
       break
     case "Authorize":
-    case "Visit": {
+    case "Visit":
+    case "Enter": {
       const form = response.status === 200 ? readConsentForm(response.body) : null
       keep("page", form === null ? null : JSON.stringify(form))
       break
@@ -82,6 +95,7 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       keep("code", locationOf(response)?.parameters.get("code") ?? null)
       break
     case "Redeem":
+    case "Poll":
     case "Refresh":
     case "ClientCredentials":
     case "OwnGrant": {

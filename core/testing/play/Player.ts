@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import type { HttpResponse } from "../../http/Http.ts"
 import type { World } from "../model/World.ts"
-import type { Fault, Script, Step } from "../script/Command.ts"
+import type { Enter, Fault, Script, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
-import { headersOf, requestOf } from "./requestOf.ts"
+import { locationOf } from "./reading.ts"
+import { entering, headersOf, requestOf, type Sending } from "./requestOf.ts"
 import { type Scenario, scenarioOf } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
@@ -22,10 +23,7 @@ export const playOver = (system: SystemUnderTest, world: World, script: Script):
 
 export const playWith = (system: SystemUnderTest, world: World, scenario: Scenario): Player => {
   let now = world.startsAt
-  const asked = Effect.fnUntraced(function* (step: Step, ledger: Ledger) {
-    const sending = requestOf({ world, scenario, ledger, now }, step)
-    if (sending === null) return null
-    const { request, signedIn } = sending
+  const sent = Effect.fnUntraced(function* ({ request, signedIn }: Sending) {
     if (signedIn === null) return yield* system.request(request)
     const session = yield* system.signIn(signedIn.workspace, signedIn.user)
     const own = headersOf(session)
@@ -33,6 +31,21 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
       ...request,
       headers: { get: (name) => own.get(name) ?? request.headers.get(name) }
     })
+  })
+
+  const asked = Effect.fnUntraced(function* (step: Step, ledger: Ledger) {
+    const sending = requestOf({ world, scenario, ledger, now }, step)
+    return sending === null ? null : yield* sent(sending)
+  })
+
+  const entered = Effect.fnUntraced(function* (step: Enter, ledger: Ledger) {
+    const { followed, page, posted } = entering({ world, scenario, ledger, now }, step)
+    const { user, workspace } = step
+    const by = (request: Sending["request"]) => sent({ request, signedIn: { workspace, user } })
+    const shown = yield* by(page)
+    const answer = yield* by(posted(shown.body))
+    const location = locationOf(answer)
+    return location === null ? answer : yield* by(followed(location.text))
   })
 
   const play: Player["play"] = (step, ledger) => {
@@ -52,6 +65,8 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
             return Effect.as(system.sweep, null)
         }
         break
+      case "Enter":
+        return entered(step, ledger)
       default:
         return asked(step, ledger)
     }

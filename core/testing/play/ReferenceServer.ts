@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
-import { pushedTtl, type World } from "../model/World.ts"
+import { deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
 import type { Step } from "../script/Command.ts"
 import type { Player } from "./Player.ts"
 import { jktOf } from "./proofs.ts"
@@ -45,6 +45,17 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
       return json(expect.status[0] ?? 400, { error: expect.error[0] })
     case "Pushed":
       return json(201, { request_uri: `request-${step.id}`, expires_in: pushedTtl / 1000 })
+    case "DeviceWaits": {
+      const page = `${expect.issuer}/device`
+      return json(200, {
+        device_code: `device-code-${step.id}`,
+        user_code: `CODE-${step.id}`,
+        verification_uri: page,
+        verification_uri_complete: `${page}?user_code=CODE-${step.id}`,
+        expires_in: deviceTtl / 1000,
+        interval: pollInterval / 1000
+      })
+    }
     case "ConsentPage":
       return html(
         200,

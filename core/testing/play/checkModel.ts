@@ -54,9 +54,9 @@ export const scriptOf = (
   own?: Runs["world"]
 ): { readonly world: World; readonly script: Script } => {
   const dice = makeDice(seed)
-  // By the seed and no chance, so that the others mean what they meant before there were keys.
-  const keys = seed % 4 === 0
-  const world = { ...dice.pick(worlds(seed, firstMorning)), keys, ...own }
+  // By the seed and no chance, so that the others mean what they meant before there were keys and devices.
+  const more = { keys: seed % 4 === 0, devices: seed % 4 === 1 }
+  const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
   return { world, script: generate(dice, world, longest) }
 }
 

@@ -1,4 +1,5 @@
 import type { HttpResponse } from "../../http/Http.ts"
+import { paced } from "../model/device.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import type { State } from "../model/State.ts"
@@ -47,8 +48,8 @@ const distinct = (states: ReadonlyArray<State>): ReadonlyArray<State> => {
 const sorted = (map: ReadonlyMap<string | number, unknown>): ReadonlyArray<string> =>
   [...map].map(([name, value]) => `${name} ${JSON.stringify(value)}`).sort()
 
-const keyOf = ({ now, keys, clients, requests, pages, grants, access, refresh }: State): string =>
-  JSON.stringify([now, keys, ...[clients, requests, pages, grants, access, refresh].map(sorted)])
+const keyOf = ({ now, keys, clients, requests, devices, pages, grants, access, refresh }: State): string =>
+  JSON.stringify([now, keys, ...[clients, requests, devices, pages, grants, access, refresh].map(sorted)])
 
 const joined = (all: ReadonlyArray<Explanation>): Explanation => ({
   states: all.flatMap(({ states }) => states),
@@ -74,7 +75,7 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 
 /** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
 const isRecognised = (step: Step): boolean =>
-  ["Redeem", "Refresh", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
+  ["Redeem", "Poll", "Refresh", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
 
 /** A proof is remembered before anything is decided; whoever is told of trouble with that comes with another one. */
 const ownWrite = (step: Step): Fault["write"] => ("key" in step && step.key !== undefined ? 2 : 1)
@@ -95,6 +96,12 @@ const withFlowsOf = (before: State, after: State): State => ({
 
 const withAndWithoutFlows = (before: State, nexts: ReadonlyArray<State>): ReadonlyArray<State> =>
   nexts.flatMap((next) => (next === before ? [next] : [next, withFlowsOf(before, next)]))
+
+/** A person's answer to a device is written apart from the grant that it begins or ends, and no browser brings a code. */
+const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> =>
+  step._tag === "Decide" && before.pages.get(step.page)?.redirect === null
+    ? [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
+    : []
 
 /**
  * A write was struck. Either the step came out as ever, or it answered 503; then what was not applied did not happen,
@@ -119,9 +126,11 @@ const explainTrouble = (
   }
   const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
   const predicted = predict({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
-  const nexts = withAndWithoutFlows(state, predicted)
+  const nexts = withAndWithoutFlows(state, [...predicted, ...predicted.flatMap((next) => halfDone(state, step, next))])
+  // That a device polled was noted before anything was written.
+  const before = [state, paced(state, step)]
   return {
-    states: mayHaveHappened ? [state, ...nexts] : [state],
+    states: mayHaveHappened ? [...before, ...nexts] : before,
     rules: ["a struck write answers 503"],
     objections: []
   }

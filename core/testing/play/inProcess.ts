@@ -3,7 +3,7 @@ import { Clock, Context, Deferred, Effect, Layer, Logger, Option, References } f
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
 import { Entropy } from "../../ports/Entropy.ts"
-import { Limiter } from "../../ports/Limiter.ts"
+import { allowances, Limiter } from "../../ports/Limiter.ts"
 import { Pages } from "../../ports/Pages.ts"
 import { RegistrationPolicy } from "../../ports/RegistrationPolicy.ts"
 import { ResourceOwner, type SignedIn } from "../../ports/ResourceOwner.ts"
@@ -12,12 +12,13 @@ import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { UserId } from "../../rules/Id.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
+import { TooManyRequests } from "../../rules/Refusal.ts"
 import { ScopeName, type ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
 import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 import { drawFrom } from "../Draw.ts"
-import { pushedTtl, type World } from "../model/World.ts"
+import { deviceTtl, pushedTtl, type World } from "../model/World.ts"
 import { manualClock, withClock } from "./ManualClock.ts"
 import { scriptSignatures } from "./proofs.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
@@ -56,6 +57,7 @@ const policyOf = (world: World): Policy => ({
   ...standardPolicy,
   consentTtl: world.consentTtl,
   pushedTtl,
+  deviceTtl,
   codeTtl: world.codeTtl,
   accessTtl: world.accessTtl,
   refreshIdleTtl: world.refreshIdleTtl,
@@ -88,6 +90,22 @@ const signedIn = (name: string): SignedIn => ({
 const seededBytes = (seed: number): Entropy["Service"] => {
   const draw = drawFrom(`entropy ${seed}`)
   return { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }
+}
+
+/** Devices poll at their pace (RFC 8628 §3.5); nothing else is limited. */
+const paceOfDevices = (now: () => number): Limiter["Service"] => {
+  const polls = new Map<string, number>()
+  return {
+    take: ({ allowance, of, workspace }) =>
+      Effect.suspend(() => {
+        if (allowance !== allowances.devicePoll) return Effect.void
+        const whose = `${workspace} ${of}`
+        const again = (polls.get(whose) ?? Number.NEGATIVE_INFINITY) + allowance.refill
+        if (now() >= again) return Effect.sync(() => void polls.set(whose, now()))
+        const retryAfterSeconds = Math.ceil((again - now()) / 1000)
+        return Effect.fail(new TooManyRequests({ limit: allowance.name, retryAfterSeconds }))
+      })
+  }
 }
 
 const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
@@ -124,6 +142,7 @@ export const inProcess = Effect.fnUntraced(function* (
   // The ports that rows ask for, which a process that was killed has again when it starts.
   const ambient = yield* Effect.context<never>()
   const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
+  const limiter = paceOfDevices(clock.now)
   const start = makeTessera({ policy: policyOf(world), ...rows }).pipe(
     Effect.provide(
       Layer.mergeAll(
@@ -133,7 +152,7 @@ export const inProcess = Effect.fnUntraced(function* (
         Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
         Layer.succeed(ResourceOwner, people),
         RegistrationPolicy.layerOpen,
-        Limiter.layerNone,
+        Layer.succeed(Limiter, limiter),
         Pages.layer(),
         Workspaces.layerByHost(workspacesOf(world)),
         // Without it the core knows no keys.

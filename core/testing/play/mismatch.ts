@@ -1,7 +1,7 @@
 import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
-import { pushedTtl } from "../model/World.ts"
+import { deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
 import type { Step } from "../script/Command.ts"
 import { readConsentForm } from "./ConsentForm.ts"
 import type { Ledger } from "./Ledger.ts"
@@ -74,6 +74,29 @@ const pushed = (comparing: Comparing): Complaint => {
     notStored(comparing),
     unless(isNew(ledger, `request#${step.id}`, textField(body, "request_uri")), "request_uri is missing or not new"),
     unless(body?.expires_in === pushedTtl / 1000, `expires_in is not ${pushedTtl / 1000}`)
+  )
+}
+
+/** RFC 8628 §3.2. */
+const deviceWaits = (comparing: Comparing, { issuer }: Expectation & { readonly _tag: "DeviceWaits" }): Complaint => {
+  const { ledger, response, step } = comparing
+  const body = jsonOf(response)
+  const code = textField(body, "user_code")
+  const page = `${issuer}/device`
+  const isNewHere = (name: string, text: string | null) => isNew(ledger, `${name}#${step.id}`, text)
+  return first(
+    status(comparing, 200),
+    noRedirect(comparing),
+    notStored(comparing),
+    unless(isNewHere("device code", textField(body, "device_code")), "device_code is missing or not new"),
+    unless(isNewHere("user code", code), "user_code is missing or not new"),
+    unless(textField(body, "verification_uri") === page, `verification_uri is not ${page}`),
+    unless(
+      textField(body, "verification_uri_complete") === `${page}?user_code=${code}`,
+      "verification_uri_complete does not bring the code"
+    ),
+    unless(body?.expires_in === deviceTtl / 1000, `expires_in is not ${deviceTtl / 1000}`),
+    unless(body?.interval === pollInterval / 1000, `interval is not ${pollInterval / 1000}`)
   )
 }
 
@@ -225,6 +248,8 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
       return refused(comparing, expect)
     case "Pushed":
       return pushed(comparing)
+    case "DeviceWaits":
+      return deviceWaits(comparing, expect)
     case "ConsentPage":
       return consentPage(comparing)
     case "Page":

@@ -31,6 +31,7 @@ const clientsBehind = (token: Presented | null, state: State): ReadonlyArray<Ref
 const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
   switch (step._tag) {
     case "Redeem":
+    case "Poll":
     case "Refresh":
     case "ClientCredentials":
     case "OwnGrant":
@@ -40,8 +41,11 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "Authorize":
     case "Push":
     case "Visit":
+    case "AskDevice":
     case "DeleteClient":
       return [step.client]
+    case "Enter":
+      return [state.devices.get(step.device)?.client ?? 0]
     case "Decide":
       return [state.pages.get(step.page)?.client ?? 0]
     case "Check":

@@ -1,11 +1,27 @@
 import type { HttpRequest } from "../../http/Http.ts"
 import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
+import { deviceGrant } from "../model/register.ts"
 import { resourceText } from "../model/resource.ts"
 import type { WorkspaceNumber, World } from "../model/World.ts"
 import { byBasic, byPost } from "../script/ClientMethod.ts"
-import type { Authorize, Decide, Proof, Push, Redeem, Ref, Register, ShownKey, Step, Visit } from "../script/Command.ts"
+import {
+  type Authorize,
+  type Decide,
+  type Enter,
+  hasNoSecret,
+  type Poll,
+  type Proof,
+  type Push,
+  type Redeem,
+  type Ref,
+  type Register,
+  type ShownKey,
+  type Step,
+  type Visit
+} from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
+import { readDeviceForm } from "./ConsentForm.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
 import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
 import { jktOf, proofOf } from "./proofs.ts"
@@ -19,7 +35,7 @@ export interface Sending {
   readonly signedIn: { readonly workspace: WorkspaceNumber; readonly user: string } | null
 }
 
-interface Scene {
+export interface Scene {
   readonly world: World
   readonly scenario: Scenario
   readonly ledger: Ledger
@@ -84,7 +100,7 @@ const proven = (scene: Scene, client: Ref, proof: Proof): { readonly headers: Pa
   const { ledger, scenario, world } = scene
   const id = ledger.get(`client#${client}`) ?? ""
   const kind = scenario.register(client)?.kind
-  if (kind === "public") {
+  if (hasNoSecret(kind)) {
     return { headers: [], body: [["client_id", proof === "wrong" ? "nobody-registered-this" : id]] }
   }
   const issuer = world.issuers[workspaceOf(scene, client)]
@@ -160,6 +176,10 @@ const metadataOf = ({ world }: Scene, step: Register): object => {
       return step.redirects.length === 0
         ? { client_name: usual.client_name, grant_types: ["client_credentials"] }
         : { ...usual, grant_types: ["client_credentials"] }
+    case "device":
+      return { client_name: usual.client_name, token_endpoint_auth_method: "none", grant_types: [deviceGrant] }
+    case "device with a secret":
+      return { ...usual, token_endpoint_auth_method: byPost.name, grant_types: ["authorization_code", deviceGrant] }
     case "both":
       return {
         ...usual,
@@ -222,21 +242,63 @@ const visiting = (scene: Scene, step: Visit): Sending => {
     ...named(scene, step.client),
     ["request_uri", scene.ledger.get(`request#${step.request}`) ?? ""]
   ]
-  const user = scene.scenario.authorize(step.id)?.user ?? ""
+  const user = scene.scenario.asked(step.id)?.user ?? ""
   return { request: requestTo(scene, workspace, "GET", "/oauth/authorize", { query }), signedIn: { workspace, user } }
 }
 
+const withoutOrigin = (address: string): string => address.replace(/^https?:\/\/[^/]*/, "")
+
+/** What a browser asks, one after the other, when a person enters a code: the page, its form, and where that leads. */
+export const entering = (
+  scene: Scene,
+  step: Enter
+): {
+  readonly page: HttpRequest
+  readonly posted: (html: string) => HttpRequest
+  readonly followed: (location: string) => HttpRequest
+} => {
+  const { device, workspace } = step
+  return {
+    page: requestTo(scene, workspace, "GET", "/device"),
+    posted: (html) => {
+      const read = readDeviceForm(html)
+      const fields = Object.entries(read?.fields ?? {}).filter(([name]) => step.by !== "forger" || name !== "csrf")
+      const code = scene.ledger.get(`user code#${device}`) ?? ""
+      const request = requestTo(scene, workspace, "POST", "/device", {
+        headers: form,
+        body: encoded([...fields, ["user_code", code]])
+      })
+      return { ...request, path: withoutOrigin(read?.action ?? request.path) }
+    },
+    followed: (location) => {
+      const [path = "", query = ""] = withoutOrigin(location).split("?")
+      return { ...requestTo(scene, workspace, "GET", ""), path, query }
+    }
+  }
+}
+
+const polledWith = ({ ledger }: Scene, { device, id, shows }: Poll): string => {
+  switch (shows) {
+    case "the device code":
+      return ledger.get(`device code#${device}`) ?? ""
+    case "the user code":
+      return ledger.get(`user code#${device}`) ?? ""
+    case "garbage":
+      return presentedText(ledger, { kind: "garbage", ref: id })
+  }
+}
+
 const deciding = (scene: Scene, step: Decide): Sending => {
-  const authorize = scene.scenario.authorize(step.page)
-  const workspace = workspaceOf(scene, authorize?.client ?? 0)
+  const asked = scene.scenario.asked(step.page)
+  const workspace = workspaceOf(scene, asked?.client ?? 0)
   const consent = formOf(scene.ledger, step.page)
   const fields = Object.entries(consent?.fields ?? {}).filter(([name]) => step.by !== "forger" || name !== "csrf")
   const request = requestTo(scene, workspace, "POST", "/consent", {
     headers: form,
     body: encoded([...fields, ["decision", step.decision]])
   })
-  const path = (consent?.action ?? request.path).replace(/^https?:\/\/[^/]*/, "")
-  const user = step.by === "somebody else" ? "somebody-else" : (authorize?.user ?? "")
+  const path = withoutOrigin(consent?.action ?? request.path)
+  const user = step.by === "somebody else" ? "somebody-else" : (asked?.user ?? "")
   return { request: { ...request, path }, signedIn: { workspace, user } }
 }
 
@@ -286,6 +348,21 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
       }
     case "Push":
       return unsigned(posted(scene, "/oauth/par", { ...step, by: step.client }, askedFor(scene, step)))
+    case "AskDevice":
+      return unsigned(
+        posted(scene, "/oauth/device_authorization", { ...step, by: step.client }, [
+          ...optional("scope", step.scope),
+          ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.client)))
+        ])
+      )
+    case "Poll":
+      return unsigned(
+        posted(scene, "/oauth/token", step, [
+          ["grant_type", deviceGrant],
+          ["device_code", polledWith(scene, step)],
+          ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+        ])
+      )
     case "Visit":
       return visiting(scene, step)
     case "Decide":

@@ -16,7 +16,19 @@ export interface Presented {
 }
 
 /** `by …`: one of the world's own methods of client authentication. */
-export type ClientKind = "public" | "post" | "basic" | "unsaid" | "service" | "both" | `by ${string}`
+export type ClientKind =
+  | "public"
+  | "post"
+  | "basic"
+  | "unsaid"
+  | "service"
+  | "both"
+  /** Without a browser, public or not; the other one asks for codes as well. Drawn where the world has devices. */
+  | "device"
+  | "device with a secret"
+  | `by ${string}`
+
+export const hasNoSecret = (kind: ClientKind | undefined): boolean => kind === "public" || kind === "device"
 
 /** Registrations that must be refused. */
 export const oddRegistrations = [
@@ -100,6 +112,37 @@ export interface Visit {
   readonly id: Ref
   readonly request: Ref
   readonly client: Ref
+}
+
+/** RFC 8628 §3.1: a client without a browser asks whoever will enter its code. */
+export interface AskDevice {
+  readonly _tag: "AskDevice"
+  readonly id: Ref
+  readonly client: Ref
+  readonly proof: Proof
+  readonly scope: string | null
+  readonly resource: ResourceAsk
+}
+
+/** RFC 8628 §3.3: a person enters the code of a device on the page for it, and goes where that leads. */
+export interface Enter {
+  readonly _tag: "Enter"
+  readonly id: Ref
+  readonly device: Ref
+  readonly user: string
+  readonly workspace: WorkspaceNumber
+  readonly by: "viewer" | "forger"
+}
+
+/** RFC 8628 §3.4. */
+export interface Poll {
+  readonly _tag: "Poll"
+  readonly id: Ref
+  readonly device: Ref
+  readonly shows: "the device code" | "the user code" | "garbage"
+  readonly by: Ref
+  readonly proof: Proof
+  readonly resource: ResourceAsk
 }
 
 export interface Decide {
@@ -211,6 +254,9 @@ export type Step =
   | Authorize
   | Push
   | Visit
+  | AskDevice
+  | Enter
+  | Poll
   | Decide
   | Redeem
   | Refresh

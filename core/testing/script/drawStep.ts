@@ -1,15 +1,18 @@
 import type { Dice } from "../Dice.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
-import type { Client, Grant, Request, State } from "../model/State.ts"
+import type { Client, Device, Grant, Page, Request, State } from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
-import type { World } from "../model/World.ts"
+import { pollInterval, type WorkspaceNumber, type World } from "../model/World.ts"
 import {
+  type AskDevice,
   type Authorize,
   type ClientKind,
   type Decide,
+  type Enter,
   type Housekeeping,
   type KeyName,
   oddRegistrations,
+  type Poll,
   type Presented,
   type Proof,
   type Push,
@@ -53,10 +56,22 @@ const redirectPool: Some<string> = [
   "https://other.example:8443/deep/cb"
 ]
 
+const deviceKinds: Some<ClientKind> = ["device", "device", "device", "device with a secret", "device with a secret"]
+
 const ownKinds = ({ methods }: World): ReadonlyArray<ClientKind> => methods.map(({ name }) => `by ${name}` as const)
 
 const register = ({ dice, id, world }: Moment): Step => {
-  const kinds: Some<ClientKind> = ["public", "public", "post", "basic", "unsaid", "service", "both", ...ownKinds(world)]
+  const kinds: Some<ClientKind> = [
+    "public",
+    "public",
+    "post",
+    "basic",
+    "unsaid",
+    "service",
+    "both",
+    ...ownKinds(world),
+    ...(world.devices === true ? deviceKinds : [])
+  ]
   const kind = dice.pick(kinds)
   const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
   const redirects = new Set([dice.pick(redirectPool), ...(dice.chance(30) ? [dice.pick(redirectPool)] : [])])
@@ -65,7 +80,7 @@ const register = ({ dice, id, world }: Moment): Step => {
     id,
     workspace: dice.chance(80) ? 0 : 1,
     kind,
-    redirects: kind === "service" && dice.chance(60) ? [] : [...redirects],
+    redirects: kind === "device" || (kind === "service" && dice.chance(60)) ? [] : [...redirects],
     odd
   }
 }
@@ -130,6 +145,53 @@ const visit = (moment: Moment, requests: Some<Request>): Visit => {
   const request = young(dice, requests)
   return { _tag: "Visit", id, request: request.ref, client: dice.chance(90) ? request.client : anyClient(moment) }
 }
+
+const askDevice = ({ dice, id }: Moment, clients: Some<Client>): AskDevice => ({
+  _tag: "AskDevice",
+  id,
+  client: (clients.findLast(({ mayAskByDevice }) => mayAskByDevice && dice.chance(90)) ?? dice.pick(clients)).ref,
+  proof: proofOf(dice),
+  scope: dice.chance(50) ? null : dice.pick(scopes),
+  resource: mostly(dice, dice.pick<ResourceAsk>(["none", "none", "issuer", "below", "below"]), strangeResources)
+})
+
+const homeOf = ({ state }: Moment, device: Device): WorkspaceNumber => state.clients.get(device.client)?.workspace ?? 0
+
+const enter = (moment: Moment, devices: Some<Device>): Enter => {
+  const { dice, id } = moment
+  const device = young(dice, devices)
+  const home = homeOf(moment, device)
+  return {
+    _tag: "Enter",
+    id,
+    device: device.ref,
+    user: dice.pick(["ann", "bob"]),
+    workspace: mostly(dice, home, [home === 0 ? 1 : 0]),
+    by: mostly(dice, "viewer", ["forger"])
+  }
+}
+
+const poll = (moment: Moment, devices: Some<Device>): Poll => {
+  const { dice, id } = moment
+  const device = young(dice, devices)
+  return {
+    _tag: "Poll",
+    id,
+    device: device.ref,
+    shows: mostly(dice, "the device code", ["the user code", "garbage"]),
+    by: dice.chance(12) ? anyClient(moment) : device.client,
+    proof: proofOf(dice),
+    resource:
+      device.resource !== null && dice.chance(25) ? dice.pick(["issuer", "below"]) : later(moment, device.resource)
+  }
+}
+
+/** A ring of one key gets another, and one of several loses the oldest. */
+const turnKeys = ({ id, state }: Moment): Housekeeping => ({
+  _tag: "Housekeeping",
+  id,
+  what: state.keys.length > 1 ? "drop the oldest key" : "add a key"
+})
 
 /** The key that a step needs, or now and then another, or none. */
 const withKey = ({ dice, state }: Moment, step: Step): Step => {
@@ -264,6 +326,10 @@ const boundaries = ({ state, world }: Moment): ReadonlyArray<Boundary> => {
     ...people.map((grant) => ({ at: grant.turnedAt + world.refreshGrace, name: `the grace of ${grant.name} ends` })),
     ...people.map((grant) => ({ at: endOf(grant, facts), name: `${grant.name} ends for good` })),
     ...[...state.requests].map(([ref, { until }]) => ({ at: until, name: `the request of #${ref} expires` })),
+    ...[...state.devices.values()].flatMap(({ polls, ref, until }) => [
+      { at: until, name: `the codes of #${ref} expire` },
+      ...Object.values(polls).map((at) => ({ at: at + pollInterval, name: `the device of #${ref} may poll` }))
+    ]),
     ...[...state.access].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `access#${ref} expires` })),
     ...[...state.refresh].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `refresh#${ref} expires` }))
   ]
@@ -294,6 +360,41 @@ type Offer = readonly [weight: number, draw: () => Step]
 
 const offersFor = <A>(list: ReadonlyArray<A>, weight: number, draw: (list: Some<A>) => Step): ReadonlyArray<Offer> =>
   isSome(list) ? [[weight, () => draw(list)]] : []
+
+const offersOfDevices = (
+  moment: Moment,
+  clients: ReadonlyArray<Client>,
+  pages: ReadonlyArray<Page>
+): ReadonlyArray<Offer> => {
+  const { dice, state } = moment
+  const devices = [...state.devices.values()]
+  const waiting = devices.filter(({ ref, until }) => {
+    const isAnswered = pages.some(({ decided, request }) => request === ref && decided !== null)
+    return !isAnswered && state.now < until
+  })
+  const fetchable = devices.filter(({ ref }) =>
+    pages.some(({ decided, request }) => request === ref && decided !== null)
+  )
+  const seen = waiting.filter(({ ref }) => pages.some(({ request }) => request === ref))
+  const spent = [...state.grants.values()].filter(({ generation, hasChallenge }) => hasChallenge && generation > 0)
+  const ofOthers = pages.filter(({ decidedBy, user }) => decidedBy !== null && decidedBy !== user)
+  return [
+    ...offersFor(clients, 12, (some) => askDevice(moment, some)),
+    ...offersFor(waiting, 24, (some) => enter(moment, some)),
+    ...offersFor(devices, 3, (some) => enter(moment, some)),
+    ...offersFor(waiting, 8, (some) => poll(moment, some)),
+    ...offersFor(fetchable, 18, (some) => poll(moment, some)),
+    ...offersFor(devices, 4, (some) => poll(moment, some)),
+    ...offersFor(seen, 10, (some) => enter(moment, some)),
+    ...offersFor(ofOthers, 12, (some) => ({
+      ...decide(moment, [dice.pick(some).ref]),
+      decision: dice.pick(["approve", "deny"])
+    })),
+    ...offersFor(waiting, 4, () => turnKeys(moment)),
+    ...offersFor(spent, 3, (some) => ({ ...redeem(moment, some), verifier: dice.pick(["wrong", "missing"]) })),
+    ...offersFor(waiting, 6, () => wait(moment))
+  ]
+}
 
 /** A step that makes sense at this moment, or nearly does. */
 export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step | undefined => {
@@ -381,6 +482,7 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
     [8, () => wait(moment)],
     [3, () => housekeeping(moment)]
   ]
+  if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
   if (world.keys !== true) return dice.weighted(offers)?.()
   // Drawn in such worlds alone, so that a seed means what it meant in the others.
   const requests = [...state.requests.values()]

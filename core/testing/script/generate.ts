@@ -29,6 +29,8 @@ const writes = (step: Step): boolean =>
   [
     "Register",
     "Push",
+    "AskDevice",
+    "Poll",
     "Decide",
     "Redeem",
     "Refresh",

@@ -35,6 +35,17 @@ const stepInWords = (step: Step): string => {
     }
     case "Visit":
       return `a browser comes with the request of #${step.request}, for client #${step.client}`
+    case "AskDevice": {
+      const { proof, resource, scope } = step
+      return `client #${step.client} asks by a device${unusual({ proof, scope, resource }, ["post", "basic", null, "none"])}`
+    }
+    case "Enter":
+      return `${step.by === "viewer" ? step.user : step.by} enters the code of the device of #${step.device} in workspace ${step.workspace}`
+    case "Poll": {
+      const { proof, resource, shows } = step
+      const more = unusual({ proof, resource, shows }, ["post", "basic", "none", "the device code"])
+      return `client #${step.by} polls with the codes of #${step.device}${more}`
+    }
     case "Decide":
       return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}`
     case "Redeem": {

@@ -33,6 +33,12 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
       return plainer(step, { ...plainest, twice: null })
     case "Push":
       return plainer(step, { ...plainest, proof: "post", key: undefined })
+    case "AskDevice":
+      return plainer(step, { proof: "post", scope: null, resource: "none" })
+    case "Enter":
+      return plainer(step, { by: "viewer", user: "ann" })
+    case "Poll":
+      return plainer(step, { proof: "post", shows: "the device code", resource: "none" })
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve" })
     case "Redeem":
