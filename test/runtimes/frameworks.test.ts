@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { node } from "../harness/given.ts"
 import { elysiaApp } from "./frameworks/elysia.ts"
-import { embedded } from "./frameworks/embedded.ts"
+import { embedded, type Hosts } from "./frameworks/embedded.ts"
 import { honoApp, honoAppParsed } from "./frameworks/hono.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
@@ -14,6 +14,7 @@ import { limit, scripts } from "./transcript.ts"
 interface Started {
   readonly name: string
   readonly issuer: string
+  readonly hosts: Hosts
   readonly port: number
 }
 
@@ -35,30 +36,38 @@ const startNode = async (): Promise<ReadonlyArray<Started>> => {
   return JSON.parse(line) as ReadonlyArray<Started>
 }
 
-const onNode = (name: string) => (issuer: string) =>
-  Effect.promise(async (): Promise<Send> => {
-    started ??= startNode()
-    const found = (await started).find((one) => one.name === name && one.issuer === issuer)
-    if (found === undefined) throw new Error(`${name} did not start`)
-    return sendTo(found.port)
-  })
+const onNode =
+  (name: string) =>
+  (issuer: string, hosts: Hosts = "one") =>
+    Effect.promise(async (): Promise<Send> => {
+      started ??= startNode()
+      const found = (await started).find((one) => one.name === name && one.issuer === issuer && one.hosts === hosts)
+      if (found === undefined) throw new Error(`${name} did not start`)
+      return sendTo(found.port)
+    })
 
-const honoOnBun = (made: typeof honoApp) => (issuer: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const app = made(await embedded(issuer))
-      return Bun.serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" })
-    }),
-    (server) => Effect.promise(() => server.stop(true))
-  ).pipe(Effect.map(({ port = 0 }) => sendTo(port)))
+const honoOnBun =
+  (made: typeof honoApp) =>
+  (issuer: string, hosts: Hosts = "one") =>
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const app = made(await embedded(issuer, hosts))
+        return Bun.serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" })
+      }),
+      (server) => Effect.promise(() => server.stop(true))
+    ).pipe(Effect.map(({ port = 0 }) => sendTo(port)))
 
-const elysiaOnBun = (issuer: string) =>
+const elysiaOnBun = (issuer: string, hosts: Hosts = "one") =>
   Effect.acquireRelease(
-    Effect.promise(async () => elysiaApp(await embedded(issuer)).listen({ port: 0, hostname: "127.0.0.1" })),
+    Effect.promise(async () => elysiaApp(await embedded(issuer, hosts)).listen({ port: 0, hostname: "127.0.0.1" })),
     (app) => Effect.promise(() => app.stop(true))
   ).pipe(Effect.map(({ server }) => sendTo(server?.port ?? 0)))
 
-const applications: ReadonlyArray<Omit<Candidate, "prefix">> = [
+interface Application extends Omit<Candidate, "prefix" | "start"> {
+  readonly start: (issuer: string, hosts?: Hosts) => ReturnType<Candidate["start"]>
+}
+
+const applications: ReadonlyArray<Application> = [
   { name: "Express 5", has: ["wire", "stray"], adds: ["x-mine", "x-powered-by"], start: onNode("Express 5") },
   // Fastify's router answers for a `%` that escapes nothing before any hook is asked.
   { name: "Fastify 5", has: ["wire"], adds: ["x-mine"], start: onNode("Fastify 5") },
@@ -72,7 +81,19 @@ const candidates: ReadonlyArray<Candidate> = prefixes.flatMap((prefix) =>
   applications.map((one) => ({ ...one, prefix, name: prefix === "" ? one.name : `${one.name}, below a path` }))
 )
 
-playEverywhere(candidates)
+/** The same applications once more, for the scripts of a second workspace. */
+const withMany: ReadonlyArray<Candidate> = prefixes.flatMap((prefix) =>
+  applications.map(({ start, ...one }) => ({
+    ...one,
+    prefix,
+    name: `${one.name}, with many workspaces${prefix && " below a path"}`,
+    has: [...one.has, "second" as const],
+    only: "second" as const,
+    start: (issuer: string) => start(issuer, "many")
+  }))
+)
+
+playEverywhere([...candidates, ...withMany])
 
 for (const { name, prefix, start } of candidates) {
   describe(`beside Tessera in ${name}`, () => {
@@ -148,7 +169,7 @@ for (const { name, prefix, start } of candidates) {
     test("what is nobody's is the app's own 404", async () => {
       const elsewhere = prefix === "" ? "/oauth/token/x" : "/oauth/token"
       const paths = ["/nowhere", "/oauth", "/oauth/token/", "/OAuth/token", "/oauth%2Ftoken", "/%6Fauth/token"]
-      const targets = [elsewhere, "/authx/oauth/token", "/.well-known/openid-configuration"]
+      const targets = [elsewhere, "/authx/oauth/token", "/.well-known/webfinger"]
       for (const target of [...paths.map((path) => prefix + path), ...targets]) {
         for (const method of ["GET", "OPTIONS"]) {
           const { body, status } = await send({ method, target })

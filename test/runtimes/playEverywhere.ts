@@ -9,6 +9,8 @@ export interface Candidate {
   readonly prefix: string
   /** What it has of what scripts need. */
   readonly has: Script["needs"]
+  /** Plays no script but those that need this. */
+  readonly only?: Script["needs"][number]
   /** Headers that the app around it puts on every answer. */
   readonly adds?: ReadonlyArray<string>
   readonly start: (issuer: string) => Effect.Effect<Send, unknown, Scope.Scope>
@@ -32,8 +34,10 @@ const withoutDrawn = (answer: Answer): Answer => {
   return { ...answer, headers, body: answer.body.replaceAll(id, "drawn") }
 }
 
-const playable = ({ has }: Candidate): ReadonlyArray<Script> =>
-  scripts.filter(({ needs }) => needs.every((need) => has.includes(need)))
+const playable = ({ has, only }: Candidate): ReadonlyArray<Script> =>
+  scripts.filter(
+    ({ needs }) => needs.every((need) => has.includes(need)) && (only === undefined || needs.includes(only))
+  )
 
 /** Plays every script on every candidate that has what it needs, and finds that no answer differs between them. */
 export const playEverywhere = (candidates: ReadonlyArray<Candidate>): void => {

@@ -10,7 +10,7 @@ import * as ofNode from "../../runtimes/node.ts"
 import { noProxies } from "../../runtimes/serve/peer.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
-import { embedded } from "./frameworks/embedded.ts"
+import { embedded, type Hosts } from "./frameworks/embedded.ts"
 import { app } from "./given/app.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
@@ -75,7 +75,7 @@ const onNode = (issuer: string) =>
 
 /** Somebody's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
 const onElysia =
-  (aot = true, hosts: "one" | "many" = "one") =>
+  (aot = true, hosts: Hosts = "one") =>
   (issuer: string) =>
     Effect.gen(function* () {
       const { mount } = yield* Effect.promise(() => embedded(issuer, hosts))

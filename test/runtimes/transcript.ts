@@ -1,5 +1,7 @@
 import { expect } from "bun:test"
-import { createHash } from "node:crypto"
+import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto"
+import { assertionType } from "../../core/oauth/clients/assertion.ts"
+import { standsAt } from "./given/app.ts"
 import type { Answer, Send, Sent } from "./given/wire.ts"
 
 /** What a script talks to: a server, at the path of its issuer. */
@@ -9,6 +11,8 @@ export interface Talk {
   readonly prefix: string
   /** What `/test/cookies` sets, where it is not the one of the app. */
   readonly cookies?: Cookies
+  /** What its clock shows, where that is not the one of the app. */
+  readonly now?: () => number
 }
 
 /** An answer that leads on, and sets more cookies than one. */
@@ -81,7 +85,7 @@ const verifier = "a-code-verifier-of-at-least-43-characters-~._"
 const challenge = createHash("sha256").update(verifier).digest("base64url")
 const redirectUri = "https://app.example.org/callback?kept=1"
 
-const register = async (send: Send, metadata: Record<string, unknown>) => {
+const registered = async (send: Send, metadata: Record<string, unknown>) => {
   const answer = await send({
     method: "POST",
     target: "/oauth/register",
@@ -93,7 +97,11 @@ const register = async (send: Send, metadata: Record<string, unknown>) => {
     })
   })
   expect(answer.status).toBe(201)
-  const { client_id, client_secret, registration_access_token } = read(answer)
+  return read(answer)
+}
+
+const register = async (send: Send, metadata: Record<string, unknown>) => {
+  const { client_id, client_secret, registration_access_token } = await registered(send, metadata)
   return {
     client_id: text(client_id),
     client_secret: text(client_secret),
@@ -112,6 +120,20 @@ const hiddenFields = (page: string): Record<string, string> =>
       (/value="([^"]*)"/.exec(tag)?.[1] ?? "").replaceAll("&amp;", "&").replaceAll("&#39;", "'")
     ])
   )
+
+/** A key of Ed25519, whose signature of the same text is the same each time (RFC 8032 §5.1.6). */
+const signerOf = (byte: number) => {
+  const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32, byte)])
+  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" })
+  const part = (told: object) => Buffer.from(JSON.stringify(told)).toString("base64url")
+  return {
+    jwk: { ...createPublicKey(key).export({ format: "jwk" }), kid: "one" },
+    sign: (claims: object) => {
+      const text = `${part({ alg: "EdDSA", kid: "one" })}.${part(claims)}`
+      return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`
+    }
+  }
+}
 
 const authorizeTarget = (client: string, state: string) =>
   `/oauth/authorize?${new URLSearchParams({
@@ -270,6 +292,47 @@ export const scripts: ReadonlyArray<Script> = [
     const refused = await send({ method: "POST", target: "/oauth/token", headers: [form, wrong], body })
     oauthError(refused, 401, "invalid_client")
     expect(header(refused, "www-authenticate")).toEqual(['Basic realm="oauth"'])
+  }),
+
+  script("a client that signs for itself", async (send, { now = () => standsAt, prefix }) => {
+    const signer = signerOf(7)
+    const { client_id, client_secret } = await registered(send, {
+      grant_types: ["client_credentials"],
+      redirect_uris: [],
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: [signer.jwk] }
+    })
+    expect(client_secret).toBeUndefined()
+    const seconds = Math.floor(now() / 1000)
+    const issuer = `http://localhost:3000${prefix}`
+    const good = { iss: client_id, sub: client_id, aud: issuer, iat: seconds, exp: seconds + 60 }
+    const shown = (jti: string, over: object = {}, by = signer) => ({
+      client_assertion_type: assertionType,
+      client_assertion: by.sign({ ...good, jti, ...over })
+    })
+    const ask = (sent: Record<string, string>) => token(send, { grant_type: "client_credentials", ...sent })
+    const issued = await ask(shown("first"))
+    expect(issued.status).toBe(200)
+    for (const sent of [
+      shown("first"),
+      shown("for another", { aud: "https://elsewhere.example" }),
+      shown("too late", { iat: seconds - 120, exp: seconds - 60 }),
+      shown("by another", {}, signerOf(8)),
+      { client_id: text(client_id), client_secret: "a secret" }
+    ]) {
+      oauthError(await ask(sent), 401, "invalid_client")
+    }
+    const access = text(read(issued).access_token)
+    const about = (target: string, jti: string) =>
+      send({
+        method: "POST",
+        target,
+        headers: [form],
+        body: new URLSearchParams({ token: access, ...shown(jti) }).toString()
+      })
+    expect(read(await about("/oauth/introspect", "second")).active).toBe(true)
+    expect((await about("/oauth/revoke", "third")).status).toBe(200)
+    expect(read(await about("/oauth/introspect", "fourth")).active).toBe(false)
   }),
 
   script("parameters and headers that come twice", async (send) => {

@@ -9,6 +9,9 @@ export interface Embedded {
   readonly guard: Guard
 }
 
+/** Whether it serves one workspace, or the second one too. */
+export type Hosts = "one" | "many"
+
 export const needs = { scopes: ["api"] }
 
 const seen = new WeakSet<object>()
@@ -28,7 +31,7 @@ const askable =
   }
 
 /** The very core that the transcript is played on elsewhere, as an application of a framework mounts it, or all of it. */
-export const embedded = async (issuer: string, hosts: "one" | "many" = "one"): Promise<Embedded> => {
+export const embedded = async (issuer: string, hosts: Hosts = "one"): Promise<Embedded> => {
   const runtime = app(issuer)
   const { guard, routes } = await runtime.runPromise(Tessera)
   const find = workspacesAt(issuer)

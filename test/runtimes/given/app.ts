@@ -1,4 +1,5 @@
 import { Clock, Effect, Layer, Logger, ManagedRuntime, Option, Result } from "effect"
+import { layer as signatures } from "../../../adapters/jose/Signatures.ts"
 import * as Memory from "../../../adapters/memory/Memory.ts"
 import { json } from "../../../core/http/answer.ts"
 import { type Endpoint, type Handler, page } from "../../../core/http/Route.ts"
@@ -106,6 +107,9 @@ const stopped = (millis: number) =>
 /** An API on an origin of its own, of the second workspace. */
 export const elsewhere = ResourceAddress.make("https://tools.example/mcp")
 
+/** The moment at which its clock stands. */
+export const standsAt = Date.UTC(2031, 0, 1)
+
 /** By its path alone: a workspace that lists nothing, and below it, at `/second`, one that lists an API elsewhere. */
 export const workspacesAt = (issuer: string): ((path: string) => Workspace) => {
   const home = { id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" }
@@ -134,6 +138,7 @@ export const app = (issuer: string) => {
     }).pipe(
       Layer.provide([
         Memory.layer,
+        signatures,
         Layer.succeed(Entropy, { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }),
         Keys.layer([sealKey(new Uint8Array(32).fill(1))]),
         Audit.layerNone,
@@ -143,7 +148,7 @@ export const app = (issuer: string) => {
         Limiter.layerNone,
         Layer.succeed(Workspaces, { resolve: ({ path }) => find(path) })
       ]),
-      Layer.provideMerge(stopped(Date.UTC(2031, 0, 1))),
+      Layer.provideMerge(stopped(standsAt)),
       Layer.provideMerge(Logger.layer([]))
     )
   )
