@@ -34,7 +34,7 @@ import {
   type InvalidDpopProof,
   InvalidGrant,
   InvalidToken,
-  PortUnavailable,
+  type PortUnavailable,
   type TooManyRequests
 } from "../rules/Refusal.ts"
 import { anyTerms, type Resources } from "../rules/Resource.ts"
@@ -61,7 +61,7 @@ import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
 import { beside, type Once, type Spent } from "./Once.ts"
 import type { Openings } from "./Openings.ts"
 import type { Listed, Records } from "./Records.ts"
-import { cleanUpOrWarn, makeGrantDecisions } from "./transact.ts"
+import { cleanUpOrWarn, type First, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -395,7 +395,7 @@ export const makeGrants = ({
     { id, workspaceGrant }: Client,
     decideOn: (found: Grant | undefined) => Decision<Tokens, Fault>,
     now: Instant,
-    spent: Spent
+    first: First<Fault>
   ) =>
     Effect.flatMapEager(
       decideOwn<Tokens, Fault, Fault>(
@@ -403,12 +403,12 @@ export const makeGrants = ({
         workspaceGrant,
         (found) => (found ? decideOn(found) : refuse(notBegun)),
         now,
-        spent
+        first
       ),
       (outcome) =>
         Result.isFailure(outcome) && outcome.failure === notBegun
           ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
-              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, decideOn, now, spent)
+              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, decideOn, now, first)
             )
           : Effect.succeed(outcome)
     )
@@ -416,7 +416,7 @@ export const makeGrants = ({
   /** The tokens of a decision, sealed, or its refusal. */
   const handedOut = (
     decided: Effect.Effect<Result.Result<Tokens, Fault>, Fault>,
-    spent: Spent,
+    first: First<Fault>,
     sealer: Sealer,
     workspace: OpenWorkspace,
     by: AuthenticatedClient,
@@ -424,13 +424,14 @@ export const makeGrants = ({
     now: Instant,
     /** `undefined`: it is sealed. */
     write: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined,
-    idToken: WriteIdToken | undefined,
-    again: () => Effect.Effect<Issued, Fault>
+    /** `undefined`: nobody asked to be told who signed in. */
+    writeIdToken: (access: string) => Effect.Effect<string, Fault> | undefined
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
-      if (Result.isFailure(outcome)) return outcome.failure === signerUnready ? again() : Effect.fail(outcome.failure)
+      if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
       const note = () => noted(workspace.id, by.client, mark, now)
-      const issued = Effect.mapEager(spent === undefined ? note() : Effect.flatMapEager(spent, note), () => {
+      const before = first()
+      const issued = Effect.mapEager(before === undefined ? note() : Effect.flatMapEager(before, note), () => {
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
@@ -439,11 +440,14 @@ export const makeGrants = ({
         jwt === undefined
           ? issued
           : Effect.flatMap(issued, (tokens) => Effect.map(jwt, (access): Issued => ({ ...tokens, access })))
-      return idToken === undefined
+      return outcome.success.identity === undefined
         ? written
-        : Effect.flatMap(written, (tokens) =>
-            Effect.map(idToken(tokens.access), (text): Issued => ({ ...tokens, idToken: text }))
-          )
+        : Effect.flatMapEager(written, (tokens) => {
+            const text = writeIdToken(tokens.access)
+            return text === undefined
+              ? Effect.succeed(tokens)
+              : Effect.map(text, (idToken): Issued => ({ ...tokens, idToken }))
+          })
     })
 
   /** The client's name is in the key, so that a stranger with a stolen text uses up no share but its own. */
@@ -485,14 +489,11 @@ export const makeGrants = ({
     const { form: opened, from, grant } = about.success
     const local = policyAt(policy, workspace)
     const asks = by.client.accessTokenFormat === "jwt" || anyTerms(workspace)
-    const decided = (
-      spent: Spent,
-      jwt?: Result.Result<WriteJwt, Fault>,
-      idToken?: WriteIdToken
-    ): Effect.Effect<Issued, Fault> => {
+    const decided = (spent: Spent, jwt?: Result.Result<WriteJwt, Fault>): Effect.Effect<Issued, Fault> => {
       let live: Grant | undefined
       let writeJwt: WriteJwt | undefined
-      let unready: Identity | undefined
+      let identity: Identity | undefined
+      let writeIdToken: WriteIdToken | undefined
       const step: Step<unknown> = {
         by,
         form: opened,
@@ -522,16 +523,25 @@ export const makeGrants = ({
       const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> => {
         const decision = from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
         live = decision.next ?? found
-        // Nothing is spent before there is somebody who signs.
-        unready = idToken === undefined && idTokens !== undefined ? identityIn(decision) : undefined
-        if (unready !== undefined) return refuse(signerUnready)
+        identity = identityIn(decision)
         return asks ? keepingTo(decision) : decision
+      }
+      /** Nothing is spent before there is somebody who signs. */
+      const first = (): Spent => {
+        if (idTokens === undefined || identity === undefined || writeIdToken !== undefined) return spent
+        const ready = Effect.mapEager(
+          idTokens.writer(workspace, by.client, identity, policy.accessTtl, now),
+          (write): void => {
+            writeIdToken = write
+          }
+        )
+        return spent === undefined ? ready : Effect.andThen(ready, spent)
       }
       return handedOut(
         from === "client"
-          ? decideOfClient(workspace.id, by.client, decideOn, now, spent)
-          : decide(workspace.id, grant, decideOn, spent),
-        spent,
+          ? decideOfClient(workspace.id, by.client, decideOn, now, first)
+          : decide(workspace.id, grant, decideOn, first),
+        first,
         sealer,
         workspace,
         by,
@@ -539,13 +549,7 @@ export const makeGrants = ({
         from === "client" || row.meetsNobody === true ? "markUsed" : "markProven",
         now,
         (tokens) => writeJwt?.(live, tokens, by.client),
-        idToken,
-        () =>
-          idTokens === undefined || unready === undefined
-            ? Effect.fail(signerUnready)
-            : Effect.flatMap(idTokens.writer(workspace, by.client, unready, policy.accessTtl, now), (write) =>
-                decided(spent, jwt, write)
-              )
+        (access) => writeIdToken?.(access)
       )
     }
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
@@ -670,7 +674,7 @@ export const makeGrants = ({
       if (isPublic(by.client)) yield* takeOfGrant(workspace.id, by, token.grant)
       const decideOn = (grant: Grant | undefined) =>
         grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
-      const outcome = yield* decide(workspace.id, token.grant, decideOn, spent)
+      const outcome = yield* decide(workspace.id, token.grant, decideOn, () => spent)
       if ((yield* Effect.fromResult(outcome)) === "revoked") return token.grant
       yield* unproven()
       return undefined
@@ -712,9 +716,6 @@ const endingBy = (tokens: Tokens, end: Instant): Tokens => ({
 /** Whom an answer's ID token is to name. */
 const identityIn = ({ outcome }: Decision<Tokens, Fault>): Identity | undefined =>
   Result.isSuccess(outcome) ? outcome.success.identity : undefined
-
-/** Told to nobody: the decision is made again once there is a signer. */
-const signerUnready = new PortUnavailable({ port: "signatures", reason: "not ready yet" })
 
 const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
   Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)

@@ -94,6 +94,11 @@ const sealKeyMissing = (id: string) =>
 export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: SigningParts): Signing => {
   const records = makeRecords(storage, signingKind)
   const recent = new TtlCache<SigningKeys>(workspacesKept, staleness)
+  /** Lives as long as the copy of the keys above: to find a key in the adapter again costs as much as a seal. */
+  const unwrapped = new WeakMap<
+    SigningKey,
+    { readonly sealKey: SealKey | undefined; readonly sign: Effect.Effect<Sign> }
+  >()
 
   const wrappingOf = (place: Place, sealKey: SealKey, kid: string): Wrapping => ({
     key: Redacted.make(keys.current().mac(sealKey, place, "signing", purpose), { label: "key of signing keys" }),
@@ -178,14 +183,19 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
   }
 
   const signWith = (workspace: Workspace, key: SigningKey): Effect.Effect<Sign, PortUnavailable> => {
+    // A seal key that has left the ring signs no more, whatever was unwrapped by it before.
+    const sealKey = keys.current().find(key.wrapped.by)
+    const known = unwrapped.get(key)
+    if (known !== undefined && known.sealKey === sealKey) return known.sign
     const wrapped = wrappedKey(workspace, key)
     if (Result.isFailure(wrapped)) return Effect.fail(wrapped.failure)
     return Effect.mapBoth(signatures.signer(wrapped.success, key.algorithm), {
       onFailure: unavailable,
-      onSuccess:
-        (sign): Sign =>
-        (header, claims) =>
-          Effect.mapError(sign({ ...header, kid: key.kid }, claims), unavailable)
+      onSuccess: (sign): Sign => {
+        const signs: Sign = (header, claims) => Effect.mapError(sign({ ...header, kid: key.kid }, claims), unavailable)
+        unwrapped.set(key, { sealKey, sign: Effect.succeed(signs) })
+        return signs
+      }
     })
   }
 

@@ -25,6 +25,9 @@ const pause = (attempt: number, entropy: Entropy["Service"]) => {
   return Effect.sleep(1 + (most * (entropy.bytes(1)[0] ?? 0)) / 255)
 }
 
+/** What a decision that writes waits for, if anything. */
+export type First<R> = () => Effect.Effect<void, R> | undefined
+
 /** What a record is to become, by which decision, and on what it was decided. */
 interface Attempt<V, A, E> {
   readonly kept: Kept<V> | undefined
@@ -35,7 +38,7 @@ interface Attempt<V, A, E> {
 /**
  * Read, decide, swap; a lost swap decides again on the record that won. A write whose answer was lost is recognised by
  * its command id, never repeated blindly. A decision that writes is first made on the cached record, unread. Nothing is
- * written before `spent` has succeeded; what is read meanwhile is read beside it.
+ * written before what `first` gives has succeeded; it is asked once the decision is made.
  */
 export const transact = <V, A, E, R = never>(
   records: Records<V>,
@@ -43,9 +46,9 @@ export const transact = <V, A, E, R = never>(
   workspace: WorkspaceId,
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>,
-  spent?: Effect.Effect<void, R>
+  first?: First<R>
 ): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R> => {
-  const transaction: Transaction<V, A, E, R> = { records, entropy, workspace, id, decide, spent }
+  const transaction: Transaction<V, A, E, R> = { records, entropy, workspace, id, decide, first }
   const known = records.cache?.assumed(workspace, id)
   const early = known === undefined ? undefined : decide(known.value)
   if (early?.next !== undefined)
@@ -64,7 +67,7 @@ interface Transaction<V, A, E, R> {
   readonly workspace: WorkspaceId
   readonly id: string
   readonly decide: (value: V | undefined) => Decision<A, E, V>
-  readonly spent: Effect.Effect<void, R> | undefined
+  readonly first: First<R> | undefined
 }
 
 const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | undefined, next: V, command: string) =>
@@ -79,10 +82,12 @@ const swap = <V, A, E, R>(
   transaction: Transaction<V, A, E, R>,
   attempt: Attempt<V, A, E>,
   unread: boolean
-): Swapped<A, E, R> =>
-  transaction.spent === undefined
+): Swapped<A, E, R> => {
+  const first = transaction.first?.()
+  return first === undefined
     ? swapNow(transaction, attempt, unread)
-    : Effect.flatMapEager(transaction.spent, () => swapNow(transaction, attempt, unread))
+    : Effect.flatMapEager(first, () => swapNow(transaction, attempt, unread))
+}
 
 const swapNow = <V, A, E, R>(
   transaction: Transaction<V, A, E, R>,
@@ -164,7 +169,7 @@ interface GrantDecisions {
     workspace: WorkspaceId,
     id: GrantId,
     step: Step<A, E>,
-    spent?: Effect.Effect<void, R>
+    first?: First<R>
   ) => Decided<A, E, R>
   /**
    * About a client's own grant, as it was a moment ago. A token of a grant that ended meanwhile is worth nothing, because
@@ -175,7 +180,7 @@ interface GrantDecisions {
     id: GrantId,
     step: Step<A, E>,
     now: Instant,
-    spent?: Effect.Effect<void, R>
+    first?: First<R>
   ) => Decided<A, E, R>
   readonly forget: (workspace: WorkspaceId, id: GrantId) => void
 }
@@ -191,7 +196,7 @@ export const makeGrantDecisions = (
 ): GrantDecisions => {
   const standing = new TtlCache<Standing>(standingGrantsKept, policy.clientStaleness)
 
-  const decide: GrantDecisions["decide"] = (workspace, id, step, spent) => {
+  const decide: GrantDecisions["decide"] = (workspace, id, step, first) => {
     let changed = false
     const decideOn: typeof step = (grant) => {
       const decision = step(grant)
@@ -199,7 +204,7 @@ export const makeGrantDecisions = (
       if (changed) standing.forget(workspace, id)
       return decision
     }
-    const decided = transact(records, entropy, workspace, id, decideOn, spent)
+    const decided = transact(records, entropy, workspace, id, decideOn, first)
     // A request that read the grant during the write may have read it as it was before.
     return Effect.mapEager(decided, (outcome) => {
       if (changed) standing.forget(workspace, id)
@@ -207,14 +212,14 @@ export const makeGrantDecisions = (
     })
   }
 
-  const readAndDecide: GrantDecisions["decideOwn"] = (workspace, id, step, now, spent) => {
+  const readAndDecide: GrantDecisions["decideOwn"] = (workspace, id, step, now, first) => {
     const before = standing.forgotten
     let read: Grant | undefined
     const decideOn: typeof step = (grant) => {
       read = grant
       return step(grant)
     }
-    const decided = decide(workspace, id, decideOn, spent)
+    const decided = decide(workspace, id, decideOn, first)
     return Effect.mapEager(decided, (outcome) => {
       if (isStanding(read)) standing.remember(workspace, id, read, now, before)
       return outcome
@@ -223,11 +228,11 @@ export const makeGrantDecisions = (
 
   return {
     decide,
-    decideOwn: (workspace, id, step, now, spent) => {
+    decideOwn: (workspace, id, step, now, first) => {
       const known = standing.get(workspace, id, now)
       const decision = known === undefined ? undefined : step(known)
       return decision === undefined || decision.next !== undefined
-        ? readAndDecide(workspace, id, step, now, spent)
+        ? readAndDecide(workspace, id, step, now, first)
         : Effect.succeed(decision.outcome)
     },
     forget: (workspace, id) => standing.forget(workspace, id)
