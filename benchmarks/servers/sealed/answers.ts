@@ -1,4 +1,5 @@
 import { audit, isAllowed } from "./duty.ts"
+import document from "./metadata.json" with { type: "json" }
 import { kinds, type Opened, open, seal, sha256Of } from "./Seal.ts"
 
 /** What a floor answers: no check but those without which there would be no seal and no secret. */
@@ -110,22 +111,5 @@ export const data = (): string => JSON.stringify({ data: companies, as: { kind: 
 export const bearer = (authorization: string | null | undefined): string =>
   open(authorization?.slice(scheme.length) ?? "") === undefined ? refused : data()
 
-export const metadata = JSON.stringify({
-  issuer: "http://127.0.0.1:3000",
-  registration_endpoint: "http://127.0.0.1:3000/oauth/register",
-  authorization_endpoint: "http://127.0.0.1:3000/oauth/authorize",
-  token_endpoint: "http://127.0.0.1:3000/oauth/token",
-  revocation_endpoint: "http://127.0.0.1:3000/oauth/revoke",
-  introspection_endpoint: "http://127.0.0.1:3000/oauth/introspect",
-  userinfo_endpoint: "http://127.0.0.1:3000/oauth/userinfo",
-  scopes_supported: ["api", "profile"],
-  response_types_supported: ["code"],
-  response_modes_supported: ["query"],
-  grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
-  token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic", "none"],
-  revocation_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic", "none"],
-  introspection_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic", "none"],
-  code_challenge_methods_supported: ["S256"],
-  authorization_response_iss_parameter_supported: true,
-  protected_resources: ["http://127.0.0.1:3000"]
-})
+/** What Tessera answers, so that both send as much. */
+export const metadata = JSON.stringify(document)
