@@ -9,9 +9,11 @@ import * as openid from "openid-client"
 import { freePort } from "../harness/freePort.ts"
 import { node24 } from "../harness/given.ts"
 import { startChild } from "../runtimes/given/Child.ts"
+import { asWorker } from "./asWorker.ts"
 import { adaDecides, type Elsewhere, statusAt, withElsewhere } from "./elsewhere.ts"
 import { httpsHost } from "./httpsHost.ts"
 import { asTransport, McpMemory } from "./McpMemory.ts"
+import type { Told } from "./mcpTools.ts"
 
 /** APIs on other origins than the issuer, and clients of others that find and call them. */
 
@@ -76,22 +78,34 @@ describe("the MCP SDK", () => {
     }))
 })
 
-test("the MCP SDK goes by the address of its document, on Bun and on Node, steps up, and renews", () =>
+test("the MCP SDK goes by the address of its document, on Bun, on Node and as on Workers, steps up, and renews", () =>
   Effect.gen(function* () {
     const documents = yield* httpsHost
     const document = documents.publish("/mcp/client.json", { redirect_uris: ["http://localhost/callback"] })
     const nodePort = yield* freePort
+    const workersPort = yield* freePort
+    const worker = yield* Effect.promise(() => asWorker<Told>(join(import.meta.dir, "mcpOnWorkers.ts")))
     const started = (told: object) =>
       startChild(node24(), [join(import.meta.dir, "mcpOnNode.ts"), JSON.stringify(told)])
     yield* Effect.promise(() =>
       withElsewhere(
-        ({ issuer, onNode, tools }) =>
+        ({ issuer, onNode, onWorkers, tools }) =>
           Effect.gen(function* () {
-            if (onNode === undefined) throw new Error("the issuer knows no API on Node")
+            if (onNode === undefined || onWorkers === undefined) throw new Error("the issuer knows no API elsewhere")
+            yield* Effect.acquireRelease(
+              Effect.sync(() =>
+                Bun.serve({
+                  hostname: "127.0.0.1",
+                  port: workersPort,
+                  fetch: (request) => worker.fetch(request, onWorkers)
+                })
+              ),
+              (server) => Effect.promise(() => server.stop(true))
+            )
             const child = yield* started(onNode)
             yield* Effect.promise(() => child.says(/^ready$/m))
             yield* Effect.promise(async () => {
-              for (const at of [tools, onNode.at]) {
+              for (const at of [tools, onNode.at, onWorkers.at]) {
                 const memory = new McpMemory({ document, renews: false })
                 expect(await call(memory, at, "read")).toEqual(said("read for ada"))
                 expect(await call(memory, at, "change")).toEqual(said("change for ada"))
@@ -113,7 +127,7 @@ test("the MCP SDK goes by the address of its document, on Bun and on Node, steps
               expect([renewing.asked.length, renewing.held.refresh_token === first?.refresh_token]).toEqual([1, false])
             })
           }).pipe(Effect.scoped, Effect.runPromise),
-        { fetch: documents.fetch, nodePort }
+        { fetch: documents.fetch, nodePort, workersPort }
       )
     )
     expect(documents.asked).toEqual(["/mcp/client.json"])

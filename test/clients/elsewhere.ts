@@ -4,7 +4,8 @@ import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../r
 import { options } from "../embed/host.ts"
 import { Visitor } from "../given/serverVisitor.ts"
 import { asTransport } from "./McpMemory.ts"
-import { type OnNode, type Scopes, toolsFor } from "./mcpOnNode.ts"
+import type { OnNode } from "./mcpOnNode.ts"
+import { type Scopes, type Told, toolsFor } from "./mcpTools.ts"
 
 /**
  * An issuer, and two MCP servers on origins of their own, which know it only by its address: `tools` asks it about each
@@ -17,6 +18,8 @@ export interface Elsewhere {
   readonly orders: string
   /** What a further MCP server, at an address of the test's own, is told to be one of the issuer's APIs. */
   readonly onNode: OnNode | undefined
+  /** The same for one that is a module of Workers. */
+  readonly onWorkers: Told | undefined
 }
 
 /** Each has two tools, `read` and `change`; of the scopes the second implies the first. */
@@ -64,11 +67,12 @@ const nobody: Late = () => new Response(null, { status: 503 })
 interface More {
   readonly fetch?: NonNullable<CreateOptions["fetch"]>
   readonly nodePort?: number
+  readonly workersPort?: number
 }
 
 export const withElsewhere = async (
   body: (elsewhere: Elsewhere) => Promise<void>,
-  { nodePort, ...over }: More = {}
+  { nodePort, workersPort, ...over }: More = {}
 ): Promise<void> => {
   const late = { auth: nobody, tools: nobody, orders: nobody }
   const listen = (name: keyof typeof late) =>
@@ -81,7 +85,8 @@ export const withElsewhere = async (
   const issuer = `http://127.0.0.1:${servers.auth.port}`
   const tools = `http://localhost:${servers.tools.port}/mcp`
   const orders = `http://127.0.0.1:${servers.orders.port}/v1/orders`
-  const notes = nodePort === undefined ? undefined : `http://127.0.0.1:${nodePort}/mcp`
+  const at = (port: number | undefined) => (port === undefined ? undefined : `http://127.0.0.1:${port}/mcp`)
+  const [notes, maps] = [at(nodePort), at(workersPort)]
   const auth = createTessera(
     options({
       ...over,
@@ -90,7 +95,9 @@ export const withElsewhere = async (
       resources: [
         { at: tools, name: "Tools", scopes: [reads.change, reads.read] },
         { at: orders, name: "Orders", scopes: [takes.change, takes.read], accessTokenFormat: "jwt" },
-        ...(notes === undefined ? [] : [{ at: notes, name: "Notes", scopes: [reads.change, reads.read] }])
+        ...[notes, maps].flatMap((at) =>
+          at === undefined ? [] : [{ at, name: "Notes", scopes: [reads.change, reads.read] }]
+        )
       ]
     })
   )
@@ -107,7 +114,8 @@ export const withElsewhere = async (
     const ordersMcp = mcpOf(orders, takes, byKeys.guard)
     late.orders = (request) => ofOrders.serveMetadata(request) ?? ordersMcp(request)
     const onNode = notes && nodePort && { port: nodePort, issuer, apiKey: key, at: notes, needed: reads }
-    await body({ auth, issuer, tools, orders, onNode: onNode || undefined })
+    const onWorkers = maps && { issuer, apiKey: key, at: maps, needed: reads }
+    await body({ auth, issuer, tools, orders, onNode: onNode || undefined, onWorkers: onWorkers || undefined })
   } finally {
     await auth.close()
     await Promise.all(Object.values(servers).map((server) => server.stop(true)))

@@ -1,31 +1,13 @@
 import { createServer, type IncomingMessage } from "node:http"
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import { principalOf, remoteGuard } from "../../runtimes/guard.ts"
 import { guard } from "../../runtimes/node.ts"
 import { asTransport } from "./McpMemory.ts"
-
-/** The scope that each of its two tools takes. */
-export type Scopes = Readonly<Record<"read" | "change", string>>
-
-/** Two tools that say for whom they were called. */
-export const toolsFor = (at: string, user: string): McpServer => {
-  const server = new McpServer({ name: at, version: "1" })
-  for (const name of ["read", "change"]) {
-    server.registerTool(name, { description: name }, () => ({
-      content: [{ type: "text", text: `${name} for ${user}` }]
-    }))
-  }
-  return server
-}
+import { type Told, toolsFor } from "./mcpTools.ts"
 
 /** What this program is told, as JSON in its one argument. */
-export interface OnNode {
+export interface OnNode extends Told {
   readonly port: number
-  readonly issuer: string
-  readonly apiKey: string
-  readonly at: string
-  readonly needed: Scopes
 }
 
 const bodyOf = async (request: IncomingMessage): Promise<{ readonly params?: { readonly name?: string } }> => {
