@@ -14,7 +14,9 @@ import { type Guard, jwtGuard } from "../../runtimes/guard.ts"
 import * as ofHono from "../../runtimes/hono.ts"
 import * as ofKoa from "../../runtimes/koa.ts"
 import * as ofNode from "../../runtimes/node.ts"
-import { type Holder, holderOf, proofFor } from "../given/dpop.ts"
+import { type Holder, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
+import { form, formHeaders, header, jsonOf, registerClient, text } from "../given/flow.ts"
+import { inWorld, realSignatures, theWorkspace } from "../given/World.ts"
 import { listening, type Running } from "./listening.ts"
 import { withRemote } from "./remote.ts"
 
@@ -139,6 +141,20 @@ interface Call {
   readonly twice?: true
 }
 
+/** What is sent to a route of this origin. */
+const headersOf = async (origin: string, path: string, tokens: Tokens, sent: Call): Promise<Headers> => {
+  const { at, ath, by = ada, method = "GET", scheme = "DPoP", token = "bound", twice } = sent
+  const headers = new Headers({ authorization: `${scheme} ${tokens[token]}` })
+  const address = new URL(at ?? path, origin).href
+  for (const _ of by === null ? [] : twice === true ? [1, 2] : [1]) {
+    headers.append("dpop", await Effect.runPromise(proofFor(by ?? ada, method, address, tokens[ath ?? token])))
+  }
+  return headers
+}
+
+const namesDpop = (challenge: string | null | undefined): boolean =>
+  /\bDPoP (?:.*, )?algs="[^"]*\bES256\b/.test(challenge ?? "")
+
 const rows: ReadonlyArray<readonly [what: string, call: Call, status: 200 | 401]> = [
   ["a token with the proof of its key", {}, 200],
   ["the scheme in lower case", { scheme: "dpop" }, 200],
@@ -164,8 +180,6 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
         token_endpoint_auth_method: "client_secret_post"
       })
       await auth.clients.setAccessTokenFormat(client.id, "jwt")
-      const proof = (by: Holder, method: string, address: string, token?: string) =>
-        Effect.runPromise(proofFor(by, method, address, token))
       const tokenBy = async (headers: Record<string, string>) => {
         const fields = { grant_type: "client_credentials", client_id: client.id, client_secret: secret ?? "" }
         const sent = { method: "POST", headers, body: new URLSearchParams(fields) }
@@ -174,7 +188,8 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
           readonly token_type: string
         }
       }
-      const first = await tokenBy({ dpop: await proof(ada, "POST", `${resource}/oauth/token`) })
+      const dpop = await Effect.runPromise(proofFor(ada, "POST", `${resource}/oauth/token`))
+      const first = await tokenBy({ dpop })
       const second = await tokenBy({})
       expect([first.token_type, second.token_type]).toEqual(["DPoP", "Bearer"])
       const tokens: Tokens = { bound: first.access_token, bare: second.access_token }
@@ -182,17 +197,12 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
 
       const jwt = jwtGuard({ issuer: resource, resource, clock })
       const app = await start({ local: auth, remote, jwt })
-      const call = async (path: string, { at, ath, by = ada, method = "GET", query, scheme, token, twice }: Call) => {
-        const text = tokens[token ?? "bound"]
-        const headers = new Headers({ authorization: `${scheme ?? "DPoP"} ${text}` })
-        const signed = () =>
-          proof(by ?? ada, method, new URL(at ?? path, resource).href, tokens[ath ?? token ?? "bound"])
-        for (const _ of by === null ? [] : twice === true ? [1, 2] : [1]) headers.append("dpop", await signed())
+      const call = async (path: string, sent: Call) => {
+        const headers = await headersOf(resource, path, tokens, sent)
         const ask = async () => {
-          const answer = await fetch(`http://127.0.0.1:${app.port}${path}${query ?? ""}`, { headers })
-          const challenge = answer.headers.get("www-authenticate") ?? ""
+          const answer = await fetch(`http://127.0.0.1:${app.port}${path}${sent.query ?? ""}`, { headers })
           await answer.text()
-          return { status: answer.status, names: /\bDPoP (?:.*, )?algs="[^"]*\bES256\b/.test(challenge) }
+          return { status: answer.status, names: namesDpop(answer.headers.get("www-authenticate")) }
         }
         return { ask }
       }
@@ -219,4 +229,42 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
       }
     })
   )
+
+  test("in an Effect program, by the guard of `Tessera`", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { id, secret } = yield* registerClient(world, {
+            grant_types: ["client_credentials"],
+            redirect_uris: [],
+            token_endpoint_auth_method: "client_secret_post"
+          })
+          const tokenBy = (headers: Readonly<Record<string, string>>) =>
+            Effect.map(
+              world.send("POST", "/oauth/token", {
+                headers: { ...formHeaders, ...headers },
+                body: form({ grant_type: "client_credentials", client_id: id, client_secret: secret })
+              }),
+              (answer) => text(jsonOf(answer).access_token)
+            )
+          const tokens = { bound: yield* tokenBy({ dpop: yield* tokenProof(ada) }), bare: yield* tokenBy({}) }
+          const told = Effect.fnUntraced(function* (headers: Headers, asks: object, query = "") {
+            const guarded = yield* world.guard(`/api/local${query}`, { ...needs, ...asks }, Object.fromEntries(headers))
+            if (guarded._tag === "Admitted") return { status: 200, names: false }
+            const { response } = guarded
+            return { status: response.status, names: namesDpop(header(response, "www-authenticate")) }
+          })
+          const sent = (how: Call) => Effect.promise(() => headersOf(theWorkspace.issuer, "/api/local", tokens, how))
+          for (const [what, how, status] of rows) {
+            const answer = yield* told(yield* sent(how), {}, how.query)
+            expect([what, answer]).toEqual([what, { status, names: status === 401 }])
+          }
+          const once = yield* sent({})
+          expect([(yield* told(once, {})).status, (yield* told(once, {})).status]).toEqual([200, 401])
+          const bare = yield* sent({ token: "bare", scheme: "Bearer", by: null })
+          expect([(yield* told(bare, {})).status, (yield* told(bare, required)).status]).toEqual([200, 401])
+          expect((yield* told(yield* sent({}), required)).status).toBe(200)
+        }),
+      { signatures: realSignatures }
+    ))
 })
