@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { jsonOf, provenClient, refresh, registerClient, signInToApp, text } from "../given/flow.ts"
+import { type KeyRing, sealKey } from "../../core/token/KeyRing.ts"
+import { codeFor, jsonOf, provenClient, redeem, refresh, registerClient, signInToApp, text } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
 import { inWorld, t0, theWorkspace } from "../given/World.ts"
 
@@ -128,3 +129,44 @@ describe("a server without a signing adapter", () => {
       { policy: signsIn.policy ?? {} }
     ))
 })
+
+test("an ID token costs no read of the grant, and no second write", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        // The first one makes the key, and shows this process who writes.
+        yield* identify(world, client)
+        const callsFor = Effect.fnUntraced(function* (scope: string) {
+          const code = yield* codeFor(world, client, { scope }, "alice")
+          const { get, insert, replace } = world.calls
+          const before = [get.length, insert.length, replace.length]
+          expect((yield* redeem(world, client, code)).status).toBe(200)
+          return [get.slice(before[0]), insert.slice(before[1]), replace.slice(before[2])]
+        })
+        expect(yield* callsFor("api openid")).toEqual(yield* callsFor("api"))
+      }),
+    signsIn
+  ))
+
+test("a key signs nothing once its seal key has left the ring, and no code is spent for it", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const whole = yield* identify(world, client)
+        expect(text(whole.id_token)).not.toBe("")
+        let left: KeyRing | undefined
+        world.turnRing((ring) => {
+          left = ring
+          return [sealKey(new Uint8Array(32).fill(77))]
+        })
+        const code = yield* codeFor(world, client, { scope: "openid" }, "alice")
+        const replaced = world.calls.replace.length
+        expect((yield* redeem(world, client, code)).status).toBe(503)
+        expect(world.calls.replace.length).toBe(replaced)
+        world.turnRing((ring) => (left === undefined ? ring : [...ring, ...left]))
+        expect((yield* redeem(world, client, code)).status).toBe(200)
+      }),
+    signsIn
+  ))
