@@ -3,6 +3,7 @@ export const workloads = [
   "client_credentials",
   "bearer_check",
   "introspection",
+  "userinfo",
   "metadata",
   "code_exchange",
   "refresh",

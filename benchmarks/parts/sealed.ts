@@ -14,13 +14,13 @@ const compared: ReadonlyArray<Workload> = [
   "refresh"
 ]
 
-const run = (part: string, runtime: Runtime) =>
+const run = (part: string, runtime: Runtime, workloads: ReadonlyArray<Workload> = compared) =>
   Effect.fnUntraced(function* (setting: Setting) {
     const options = closely(setting.options)
     const ours = yield* tessera(setting, { runtime })
     const floor = yield* sealedFloor(setting, runtime)
     const generator = yield* startGenerator()
-    const held = yield* Effect.forEach(compared, (workload) => {
+    const held = yield* Effect.forEach(workloads, (workload) => {
       const entrants = [ours, floor].map((subject) =>
         entrant({ generator, options, workload, subjects: [subject], keepsChain: true })
       )
@@ -48,7 +48,7 @@ export const audit: Part = {
 export const sealed: Part = {
   name: "sealed",
   about: "Tessera on Bun against the sealed floor on Bun.serve",
-  run: run("sealed", "bun")
+  run: run("sealed", "bun", [...compared, "userinfo"])
 }
 
 export const sealedNode: Part = {

@@ -75,7 +75,7 @@ const ada = Option.some({ user: UserId.make("ada"), session: "1", label: "ada@ex
 const people = Layer.succeed(ResourceOwner, {
   current: (_, { headers }) => Effect.succeed(headers.get("cookie") === null ? Option.none() : ada),
   signInAt: () => "/login",
-  profile: () => Effect.succeed(Option.none())
+  profile: (_, sub) => Effect.succeedSome({ sub, name: "Ada Lovelace" })
 })
 
 /** Many are told apart by host, as a hosted installation does. */

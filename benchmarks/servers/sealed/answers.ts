@@ -108,8 +108,15 @@ export const bearerOf = (token: string): string => scheme + token
 /** What a caller gets who is let in. */
 export const data = (): string => JSON.stringify({ data: companies, as: { kind: "user", user: "user-1" } })
 
-export const bearer = (authorization: string | null | undefined): string =>
-  open(authorization?.slice(scheme.length) ?? "") === undefined ? refused : data()
+const isOpened = (authorization: string | null | undefined): boolean =>
+  open(authorization?.slice(scheme.length) ?? "") !== undefined
+
+export const bearer = (authorization: string | null | undefined): string => (isOpened(authorization) ? data() : refused)
+
+const person = { sub: "user-1", name: "Ada Lovelace" }
+
+export const userinfo = (authorization: string | null | undefined): string =>
+  isOpened(authorization) ? JSON.stringify(person) : refused
 
 /** What Tessera answers, so that both send as much. */
 export const metadata = JSON.stringify(document)

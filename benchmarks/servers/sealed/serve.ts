@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { Order, Plan } from "../../Plan.ts"
 import { argument, get, getWithBearer, obey, portOf, post, redirectUri, verifier } from "../serving.ts"
-import { bearer, clientId, grant, introspect, metadata, secret, token } from "./answers.ts"
+import { bearer, clientId, grant, introspect, metadata, secret, token, userinfo } from "./answers.ts"
 import { kinds, seal } from "./Seal.ts"
 
 const secretHeaders = { "content-type": "application/json", "cache-control": "no-store" }
@@ -24,6 +24,8 @@ const onBun = (): number => {
           return request.text().then((body) => answer(introspect(body)))
         case "/rest/companies":
           return answer(bearer(request.headers.get("authorization")))
+        case "/oauth/userinfo":
+          return answer(userinfo(request.headers.get("authorization")))
         default:
           return new Response(metadata, { headers: publicHeaders })
       }
@@ -60,6 +62,8 @@ const onNode = (): Promise<number> =>
           return read(request, (body) => write(response, introspect(body), "no-store"))
         case "/rest/companies":
           return write(response, bearer(request.headers.authorization), "no-store")
+        case "/oauth/userinfo":
+          return write(response, userinfo(request.headers.authorization), "no-store")
         default:
           return write(response, metadata, "public, max-age=300")
       }
@@ -78,6 +82,8 @@ const plan = ({ workload, count }: Order): Plan => {
       return post("/oauth/token", { grant_type: "client_credentials", ...credentials })
     case "bearer_check":
       return getWithBearer("/rest/companies", sealed(kinds.access, count))
+    case "userinfo":
+      return getWithBearer("/oauth/userinfo", sealed(kinds.access, count))
     case "introspection":
       return post("/oauth/introspect", { token: "{value}", ...credentials }, "cycle", sealed(kinds.access, count))
     case "metadata":

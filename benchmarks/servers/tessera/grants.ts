@@ -9,7 +9,7 @@ import type { Services } from "../../../core/http/Route.ts"
 import { type ClientId, clientIdOf, GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/Id.ts"
 import { currentInstant, type Instant, later } from "../../../core/rules/Instant.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
-import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
+import { type Scopes, scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { drawFrom } from "../../../core/testing/Draw.ts"
 import type { Place } from "../../../core/token/KeyRing.ts"
 import { seal } from "../../../core/token/Token.ts"
@@ -29,14 +29,17 @@ export const grantIdAt = (n: number): GrantId => GrantId.make(`${String(n).padSt
 
 const policy = standardPolicy
 
-export const grantAt = (n: number, client: ClientId, key: string, now: Instant): Active => {
+/** What its holder may do, and nothing of who that is. */
+const plainScope = scopesWithoutUser(policy.scopes)
+
+export const grantAt = (n: number, client: ClientId, key: string, now: Instant, scope = plainScope): Active => {
   const endsAt = later(now, policy.refreshMaxTtl)
   return {
     _tag: "Active",
     id: grantIdAt(n),
     client,
     subject: { _tag: "User", id: UserId.make(`user-${n}`) },
-    scope: scopesWithoutUser(policy.scopes),
+    scope,
     resources: null,
     createdAt: now,
     challenge: null,
@@ -55,13 +58,12 @@ export const fill = (
   workspace: WorkspaceId,
   client: ClientId,
   numbers: ReadonlyArray<number>,
-  now: Instant
+  now: Instant,
+  scope?: Scopes
 ) => {
   const key = services.keys.current().first.id
-  return Effect.forEach(numbers, (n) => services.grantRecords.insert(workspace, grantAt(n, client, key, now), "fill"), {
-    concurrency: atOnce,
-    discard: true
-  })
+  const insert = (n: number) => services.grantRecords.insert(workspace, grantAt(n, client, key, now, scope), "fill")
+  return Effect.forEach(numbers, insert, { concurrency: atOnce, discard: true })
 }
 
 export const accessTokenOf = (

@@ -9,7 +9,7 @@ import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/I
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { CodeChallenge } from "../../../core/rules/Pkce.ts"
 import { RedirectTarget } from "../../../core/rules/RedirectUri.ts"
-import { openId, scopesNamed, scopesWithoutUser } from "../../../core/rules/Scope.ts"
+import { allScopes, openId, scopesNamed, scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { type Order, type Plan, workloads } from "../../Plan.ts"
@@ -42,6 +42,8 @@ const signerOf = (workload: AssertionWorkload): Promise<Signer> => {
 const strangersFrom = 2_000_000
 const registeredsGrants = 20_000_000
 const documentsGrants = 30_000_000
+/** The grants that say who somebody is. */
+const peoplesGrants = 40_000_000
 
 const publicClient = {
   token_endpoint_auth_method: "none",
@@ -115,7 +117,7 @@ export const makePlans = (
     const proving = (path: string, count: number) => ({ provers, origin: workspace.issuer, path, count })
 
     /** One after the other for each client, as the hosts of a plan are. */
-    const accessTokens = (count: number, bound = false) =>
+    const accessTokens = (count: number, { bound = false, from = 0 } = {}) =>
       Effect.map(currentInstant, (now) => {
         const tokens: Array<string> = []
         const numbers = drawNumbers(Math.ceil(count / clients), each)
@@ -124,7 +126,7 @@ export const makePlans = (
           const n = numbers[round % numbers.length] ?? 0
           for (const [tenant, { workspace }] of tenants.entries()) {
             const binding = bound ? boundAt(tokens.length) : null
-            tokens.push(accessTokenOf(services, workspace, grantIdAt(grantOf(tenant, n)), now, binding))
+            tokens.push(accessTokenOf(services, workspace, grantIdAt(from + grantOf(tenant, n)), now, binding))
           }
         }
         return tokens
@@ -167,6 +169,13 @@ export const makePlans = (
         })
       })
 
+    const filledWithPeople = yield* Effect.cached(
+      Effect.flatMap(currentInstant, (now) => {
+        const numbers = Array.from({ length: each }, (_, n) => peoplesGrants + n)
+        return fill(services, workspace.id, client.id, numbers, now, allScopes(services.policy.scopes))
+      })
+    )
+
     // Nothing that a first request does is part of what is measured.
     const sender = () => ({ network: undefined, userAgent: "" })
     for (const { by, workspace } of tenants) {
@@ -197,6 +206,9 @@ export const makePlans = (
         }
         case "bearer_check":
           return getWithBearer("/rest/companies", yield* accessTokens(count))
+        case "userinfo":
+          yield* filledWithPeople
+          return getWithBearer("/oauth/userinfo", yield* accessTokens(count, { from: peoplesGrants }))
         case "introspection":
           return post("/oauth/introspect", { token: "{value}", ...credentials }, "cycle", yield* accessTokens(count))
         case "metadata":
@@ -271,7 +283,7 @@ export const makePlans = (
           return yield* Effect.promise(() => provenPost(proving("/oauth/token", values.length), form, values))
         }
         case "dpop_guard": {
-          const values = yield* accessTokens(count, true)
+          const values = yield* accessTokens(count, { bound: true })
           return yield* Effect.promise(() => provenGet(proving("/rest/companies", count), values.slice(0, count)))
         }
         case "jwt_guard":
