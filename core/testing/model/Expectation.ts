@@ -31,6 +31,8 @@ export type Expectation =
   | {
       readonly _tag: "Known"
       readonly client: Ref
+      /** Who exchanged it, the last first. */
+      readonly actors: ReadonlyArray<Ref>
       readonly user: string | null
       readonly scope: ReadonlyArray<Scope>
       readonly resource: string | null

@@ -14,6 +14,8 @@ export interface Client {
   /** Of the host's own grant types, those that it registered for. */
   readonly ownGrants: ReadonlyArray<string>
   readonly redirects: ReadonlyArray<string>
+  /** The API that it is, as an owner said; `null`: it exchanges no tokens. */
+  readonly serves: string | null
   /** Until then at least it is known, where no person has let it in: each use without a person moves it. */
   readonly keptUntil: number
   /** One that a person gave it. */
@@ -95,6 +97,12 @@ export interface Grant {
   readonly death: Death | null
 }
 
+/** Who exchanged a token for another, and which. */
+interface Actor {
+  readonly client: Ref
+  readonly showed: Ref
+}
+
 export interface Access {
   readonly grant: GrantName
   readonly scope: ReadonlyArray<Scope>
@@ -103,6 +111,8 @@ export interface Access {
   readonly key: number
   readonly boundTo: KeyName | null
   readonly isRevoked: boolean
+  /** Of an exchanged one, the last who exchanged first. */
+  readonly actors: ReadonlyArray<Actor>
 }
 
 export interface RefreshToken {

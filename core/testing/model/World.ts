@@ -27,6 +27,8 @@ export interface World {
   readonly keys?: boolean
   /** There are clients without a browser. A system other than the core has no part in it either. */
   readonly devices?: boolean
+  /** An owner lets clients exchange tokens. A system other than the core has no part in it either. */
+  readonly exchanges?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }

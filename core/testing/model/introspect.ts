@@ -2,7 +2,7 @@ import type { Introspect } from "../script/Command.ts"
 import type { Expectation } from "./Expectation.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule, refused } from "./Rule.ts"
-import { type Standing, standingOf } from "./standing.ts"
+import { holderOf, type Standing, standingOf } from "./standing.ts"
 
 interface IntrospectFacts extends ProofFacts {
   readonly command: Introspect
@@ -16,7 +16,8 @@ const known = ({ state, standing, world, presenter }: IntrospectFacts): Readonly
   const { grant } = standing
   const expect: Expectation = {
     _tag: "Known",
-    client: grant.client,
+    client: holderOf(standing),
+    actors: standing._tag === "access" ? standing.access.actors.map(({ client }) => client) : [],
     user: grant.user,
     scope: standing._tag === "access" ? standing.access.scope : grant.scope,
     resource: standing._tag === "access" ? standing.access.resource : grant.resource,
@@ -40,7 +41,7 @@ export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
   },
   {
     name: "a client learns nothing of another's tokens",
-    when: ({ standing, presenter }) => standing._tag !== "nothing" && standing.grant.client !== presenter?.ref,
+    when: ({ standing, presenter }) => standing._tag !== "nothing" && holderOf(standing) !== presenter?.ref,
     gives: unknown
   },
   {

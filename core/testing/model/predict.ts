@@ -5,6 +5,7 @@ import { clientCredentials } from "./clientCredentials.ts"
 import { decide } from "./decide.ts"
 import { deleteClient } from "./deleteClient.ts"
 import { askDevice, enter, poll } from "./device.ts"
+import { allowExchange, exchange } from "./exchange.ts"
 import { introspect } from "./introspect.ts"
 import { ownGrant } from "./ownGrant.ts"
 import { keepHouse, wait } from "./pass.ts"
@@ -32,6 +33,10 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return enter(facts, step)
     case "Poll":
       return poll(facts, step)
+    case "AllowExchange":
+      return allowExchange(facts, step)
+    case "Exchange":
+      return exchange(facts, step)
     case "Decide":
       return decide(facts, step)
     case "Redeem":

@@ -69,6 +69,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             mayAskByDevice: grants.includes(deviceGrant),
             ownGrants: ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : [])),
             redirects: command.redirects,
+            serves: null,
             keptUntil: state.now + keptWhenRegistered,
             hasCompletedAFlow: false,
             heldUnder: world.rowsAtConsent === true ? sealingKey(state) : null,

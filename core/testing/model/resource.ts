@@ -27,7 +27,7 @@ export const resourceText = (ask: ResourceAsk, world: World, workspace: Workspac
 }
 
 /** Each of several is one of the others, or below one. */
-const isWithin = (narrow: string, wide: string): boolean =>
+export const isWithin = (narrow: string, wide: string): boolean =>
   narrow.split(" ").every((one) => wide.split(" ").some((outer) => one === outer || one.startsWith(`${outer}/`)))
 
 /** With or without a slash at the end it is the same resource. */

@@ -2,7 +2,7 @@ import type { Revoke } from "../script/Command.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule } from "./Rule.ts"
 import { dead, withAccess } from "./State.ts"
-import { type Standing, standingOf } from "./standing.ts"
+import { holderOf, type Standing, standingOf } from "./standing.ts"
 
 interface RevokeFacts extends ProofFacts {
   readonly command: Revoke
@@ -20,7 +20,7 @@ export const revokeRules: ReadonlyArray<Rule<RevokeFacts>> = [
   },
   {
     name: "another client's revocation changes nothing (RFC 7009 §2.1)",
-    when: ({ standing, presenter }) => standing._tag !== "nothing" && standing.grant.client !== presenter?.ref,
+    when: ({ standing, presenter }) => standing._tag !== "nothing" && holderOf(standing) !== presenter?.ref,
     gives: ({ state }) => [{ expect: ok, next: state }]
   },
   {

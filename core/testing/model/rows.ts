@@ -4,6 +4,7 @@ import { clientCredentialsRules } from "./clientCredentials.ts"
 import { decideRules } from "./decide.ts"
 import { deleteClientRules } from "./deleteClient.ts"
 import { askDeviceRules, enterRules, pollRules } from "./device.ts"
+import { exchangeRules } from "./exchange.ts"
 import { introspectRules } from "./introspect.ts"
 import { pushRules, visitRules } from "./push.ts"
 import { redeemRules } from "./redeem.ts"
@@ -21,6 +22,7 @@ export const rows: ReadonlySet<string> = new Set(
     askDeviceRules,
     enterRules,
     pollRules,
+    exchangeRules,
     decideRules,
     redeemRules,
     refreshRules,

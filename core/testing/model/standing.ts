@@ -1,4 +1,4 @@
-import type { Presented } from "../script/Command.ts"
+import type { Presented, Ref } from "../script/Command.ts"
 import type { Facts } from "./Rule.ts"
 import { type Access, type Grant, isAlive, type RefreshToken, type State } from "./State.ts"
 import type { WorkspaceNumber } from "./World.ts"
@@ -13,6 +13,18 @@ export type Standing =
       readonly grant: Grant
       readonly line: "current" | "retriable" | "superseded"
     }
+
+/** Whose a token is: of an exchanged one, the last that exchanged. */
+export const holderOf = (standing: Exclude<Standing, { readonly _tag: "nothing" }>): Ref =>
+  (standing._tag === "access" ? standing.access.actors[0]?.client : undefined) ?? standing.grant.client
+
+/** Neither it nor one that it was exchanged for was revoked, and who exchanged is there and still may. */
+const lives = (state: State, { actors, isRevoked }: Access): boolean =>
+  !isRevoked &&
+  actors.every(({ client, showed }) => {
+    const by = state.clients.get(client)
+    return state.access.get(showed)?.isRevoked !== true && by?.isDeleted === false && by.serves !== null
+  })
 
 const nothing: Standing = { _tag: "nothing" }
 
@@ -37,7 +49,7 @@ export const standingOf = (
     const access = state.access.get(presented.ref)
     const grant = access === undefined ? undefined : state.grants.get(access.grant)
     if (access === undefined || !ownIn(state, grant, workspace)) return nothing
-    const counts = !access.isRevoked && state.keys.includes(access.key) && state.now < access.expiresAt
+    const counts = lives(state, access) && state.keys.includes(access.key) && state.now < access.expiresAt
     return counts ? { _tag: "access", access, grant } : nothing
   }
   if (presented?.kind === "refresh") {

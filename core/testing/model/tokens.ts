@@ -1,7 +1,7 @@
 import type { KeyName, Ref } from "../script/Command.ts"
 import type { Expectation } from "./Expectation.ts"
 import type { Facts, Outcome } from "./Rule.ts"
-import { type Grant, type Scope, type State, sealingKey, withAccess, withRefresh } from "./State.ts"
+import { type Access, type Grant, type Scope, type State, sealingKey, withAccess, withRefresh } from "./State.ts"
 
 interface Issued {
   readonly ref: Ref
@@ -10,6 +10,8 @@ interface Issued {
   readonly resource: string | null
   /** The key that was proven. */
   readonly boundTo: KeyName | null
+  /** Of an exchanged one: who exchanged, and when the one ends that was shown. */
+  readonly exchanged?: Pick<Access, "actors" | "expiresAt">
 }
 
 /** The last moment that anything refreshed from a grant may live. */
@@ -21,13 +23,14 @@ export const endOf = (grant: Grant, { world }: Facts): number => grant.bornAt + 
 const withAccessToken = (
   facts: Facts,
   state: State,
-  { ref, grant, scope, resource, boundTo }: Issued,
+  { ref, grant, scope, resource, boundTo, exchanged }: Issued,
   refresh: "none" | "new" | { readonly sameAs: Ref }
 ): ReadonlyArray<Outcome> => {
   const full = state.now + facts.world.accessTtl
   const end = grant.user === null ? full : endOf(grant, facts)
-  const expiries = end < full ? [full, end] : [full]
-  return expiries.map((expiresAt) => {
+  const latest = exchanged?.expiresAt ?? full
+  const expiries = new Set([full, Math.min(end, full)].map((at) => Math.min(at, latest)))
+  return [...expiries].map((expiresAt) => {
     const expect: Expectation = {
       _tag: "Tokens",
       scope,
@@ -36,7 +39,16 @@ const withAccessToken = (
       refresh
     }
     const key = sealingKey(state)
-    const access = { grant: grant.name, scope, resource, expiresAt, key, boundTo, isRevoked: false }
+    const access = {
+      grant: grant.name,
+      scope,
+      resource,
+      expiresAt,
+      key,
+      boundTo,
+      isRevoked: false,
+      actors: exchanged?.actors ?? []
+    }
     return { expect, next: withAccess(state, ref, access) }
   })
 }

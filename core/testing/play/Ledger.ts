@@ -41,7 +41,10 @@ export const needs = (step: Step): ReadonlyArray<string> => {
     case "ClientCredentials":
     case "OwnGrant":
       return [`client#${step.by}`]
+    case "AllowExchange":
+      return [`client#${step.client}`]
     case "Refresh":
+    case "Exchange":
     case "Revoke":
     case "Introspect":
       return [...presentedNeeds(step.token), `client#${step.by}`]
@@ -96,6 +99,7 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       break
     case "Redeem":
     case "Poll":
+    case "Exchange":
     case "Refresh":
     case "ClientCredentials":
     case "OwnGrant": {

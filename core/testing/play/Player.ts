@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { HttpResponse } from "../../http/Http.ts"
+import { resourceText } from "../model/resource.ts"
 import type { World } from "../model/World.ts"
 import type { Enter, Fault, Script, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
@@ -65,6 +66,11 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
             return Effect.as(system.sweep, null)
         }
         break
+      case "AllowExchange": {
+        const workspace = scenario.register(step.client)?.workspace ?? 0
+        const api = resourceText(step.serves, world, workspace)
+        return Effect.as(system.allowExchange(workspace, ledger.get(`client#${step.client}`) ?? "", api), null)
+      }
       case "Enter":
         return entered(step, ledger)
       default:

@@ -4,9 +4,10 @@ import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
 import { deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
-import type { Step } from "../script/Command.ts"
+import type { Ref, Step } from "../script/Command.ts"
 import type { Player } from "./Player.ts"
 import { jktOf } from "./proofs.ts"
+import { accessTokenType } from "./requestOf.ts"
 
 const noStore: ReadonlyArray<readonly [string, string]> = [["cache-control", "no-store"]]
 
@@ -27,6 +28,10 @@ const html = (status: number, body: string): HttpResponse => ({
   headers: [["content-type", "text/html"]],
   body
 })
+
+/** RFC 8693 §4.1. */
+const actOf = ([last, ...before]: ReadonlyArray<Ref>): object =>
+  last === undefined ? {} : { act: { sub: `client-${last}`, ...actOf(before) } }
 
 /** An answer that is as expected, with texts that follow from the names. */
 const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse | null => {
@@ -78,6 +83,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         access_token: `access-${step.id}`,
         expires_in: expect.expiresIn,
         scope: expect.scope.join(" "),
+        ...(step._tag === "Exchange" ? { issued_token_type: accessTokenType } : {}),
         ...(expect.refresh === "none" || refresh === undefined
           ? {}
           : { refresh_token: `refresh-${refresh.grant}-${refresh.generation}-${refresh.key}` })
@@ -91,6 +97,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         scope: expect.scope.join(" "),
         client_id: `client-${expect.client}`,
         ...(expect.user === null ? {} : { sub: expect.user }),
+        ...actOf(expect.actors),
         aud: expect.resource?.split(" ") ?? expect.issuer,
         ...(expect.boundTo === null ? {} : { cnf: { jkt: jktOf(expect.boundTo) } })
       })

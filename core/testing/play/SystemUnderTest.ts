@@ -11,6 +11,8 @@ export interface SystemUnderTest {
   readonly request: (request: HttpRequest) => Effect.Effect<HttpResponse>
   /** The headers of a browser in which this person is signed in. */
   readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
+  /** An owner says which API a client is, so that it may exchange tokens; `null`: none. */
+  readonly allowExchange: (workspace: WorkspaceNumber, client: string, api: string | null) => Effect.Effect<void>
   readonly pass: (millis: number) => Effect.Effect<void>
   /** A new sealing key; the others still open. */
   readonly addKey: Effect.Effect<void>

@@ -97,9 +97,9 @@ const withFlowsOf = (before: State, after: State): State => ({
 const withAndWithoutFlows = (before: State, nexts: ReadonlyArray<State>): ReadonlyArray<State> =>
   nexts.flatMap((next) => (next === before ? [next] : [next, withFlowsOf(before, next)]))
 
-/** A person's answer to a device is written apart from the grant that it begins or ends, and no browser brings a code. */
+/** An answer to a device, or to a pushed request, is written apart from the grant that it begins or ends. */
 const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> =>
-  step._tag === "Decide" && before.pages.get(step.page)?.redirect === null
+  step._tag === "Decide" && before.pages.get(step.page)?.request != null
     ? [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
     : []
 

@@ -1,5 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { Clock, Context, Deferred, Effect, Layer, Logger, Option, References } from "effect"
+import { setServedResource } from "../../engine/administration.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
 import { Entropy } from "../../ports/Entropy.ts"
@@ -10,7 +11,7 @@ import { ResourceOwner, type SignedIn } from "../../ports/ResourceOwner.ts"
 import { Signatures } from "../../ports/Signatures.ts"
 import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
-import { UserId } from "../../rules/Id.ts"
+import { ClientId, UserId } from "../../rules/Id.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
 import { TooManyRequests } from "../../rules/Refusal.ts"
 import { ScopeName, type ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
@@ -194,6 +195,13 @@ export const inProcess = Effect.fnUntraced(function* (
   const system: SystemUnderTest = {
     request,
     signIn: (_workspace, user) => Effect.succeed([["cookie", `person=${user}`]]),
+    allowExchange: (number, client, api) => {
+      const workspace = workspacesOf(world)[number]
+      if (workspace === undefined) return Effect.void
+      const context = { workspace: workspace.id, requestId: "allow-exchange", by: "command line" } as const
+      const allowed = setServedResource(server.services, context, workspace, ClientId.make(client), api)
+      return Effect.provideContext(Effect.orDie(Effect.asVoid(allowed)), surroundings)
+    },
     pass: (millis) => Effect.sync(() => clock.pass(millis)),
     addKey: turnRing((before) => [keyNumber(++made), ...before]),
     dropOldestKey: turnRing(([first, ...rest]) => [first, ...rest.slice(0, -1)]),

@@ -2,11 +2,12 @@ import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
 import { deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
-import type { Step } from "../script/Command.ts"
+import type { Ref, Step } from "../script/Command.ts"
 import { readConsentForm } from "./ConsentForm.ts"
 import type { Ledger } from "./Ledger.ts"
 import { jktOf } from "./proofs.ts"
 import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
+import { accessTokenType } from "./requestOf.ts"
 
 /** What is known when an answer is compared. */
 export interface Comparing {
@@ -158,6 +159,11 @@ const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "To
     unless(isNew(ledger, `access#${step.id}`, textField(body, "access_token")), "access_token is missing or not new"),
     unless(body?.expires_in === expect.expiresIn, `expires_in is not ${expect.expiresIn}`),
     scopeIs(body, expect.scope),
+    // RFC 8693 §2.2.1.
+    unless(
+      textField(body, "issued_token_type") === (step._tag === "Exchange" ? accessTokenType : null),
+      "issued_token_type is not that of an access token, or of no exchange"
+    ),
     refreshIs(comparing, textField(body, "refresh_token"), expect.refresh)
   )
 }
@@ -178,6 +184,14 @@ const unknown = (comparing: Comparing): Complaint => {
   )
 }
 
+/** RFC 8693 §4.1: within whoever acts stands whoever acted before. */
+const actIs = (ledger: Ledger, act: unknown, [last, ...before]: ReadonlyArray<Ref>): boolean => {
+  if (last === undefined) return act === undefined
+  if (typeof act !== "object" || act === null || !("sub" in act)) return false
+  const inner = "act" in act ? act.act : undefined
+  return act.sub === ledger.get(`client#${last}`) && actIs(ledger, inner, before)
+}
+
 const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Known" }): Complaint => {
   const body = jsonOf(comparing.response)
   return first(
@@ -186,6 +200,7 @@ const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Kno
     scopeIs(body, expect.scope),
     unless(textField(body, "client_id") === comparing.ledger.get(`client#${expect.client}`), "client_id is another's"),
     unless(expect.user === null || textField(body, "sub") === expect.user, `sub is not ${expect.user}`),
+    unless(actIs(comparing.ledger, body?.act, expect.actors), `act is not of ${expect.actors.join(", ") || "nobody"}`),
     unless(audienceIs(body, expect.resource, expect.issuer), `aud is not ${expect.resource}`),
     unless(
       JSON.stringify(body?.cnf) ===

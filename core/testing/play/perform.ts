@@ -25,7 +25,7 @@ export interface Playthrough {
 const clientsBehind = (token: Presented | null, state: State): ReadonlyArray<Ref> => {
   const access = token?.kind === "access" ? state.access.get(token.ref) : undefined
   const grant = access === undefined ? undefined : state.grants.get(access.grant)
-  return grant === undefined ? [] : [grant.client]
+  return grant === undefined ? [] : [grant.client, ...(access?.actors ?? []).map(({ client }) => client)]
 }
 
 const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
@@ -42,12 +42,15 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "Push":
     case "Visit":
     case "AskDevice":
+    case "AllowExchange":
     case "DeleteClient":
       return [step.client]
     case "Enter":
       return [state.devices.get(step.device)?.client ?? 0]
     case "Decide":
       return [state.pages.get(step.page)?.client ?? 0]
+    case "Exchange":
+      return [step.by, ...clientsBehind(step.token, state)]
     case "Check":
       return clientsBehind(step.token, state)
     default:

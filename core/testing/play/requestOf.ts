@@ -288,6 +288,9 @@ const polledWith = ({ ledger }: Scene, { device, id, shows }: Poll): string => {
   }
 }
 
+/** RFC 8693 §3. */
+export const accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
+
 const deciding = (scene: Scene, step: Decide): Sending => {
   const asked = scene.scenario.asked(step.page)
   const workspace = workspaceOf(scene, asked?.client ?? 0)
@@ -360,6 +363,16 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
         posted(scene, "/oauth/token", step, [
           ["grant_type", deviceGrant],
           ["device_code", polledWith(scene, step)],
+          ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+        ])
+      )
+    case "Exchange":
+      return unsigned(
+        posted(scene, "/oauth/token", step, [
+          ["grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"],
+          ["subject_token", presentedText(ledger, step.token)],
+          ["subject_token_type", accessTokenType],
+          ...optional("scope", step.scope),
           ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
         ])
       )

@@ -145,6 +145,25 @@ export interface Poll {
   readonly resource: ResourceAsk
 }
 
+/** What an owner says of a client: the API that it is, whose tokens it may exchange, or none. */
+export interface AllowExchange {
+  readonly _tag: "AllowExchange"
+  readonly id: Ref
+  readonly client: Ref
+  readonly serves: ResourceAsk
+}
+
+/** RFC 8693 §2.1. */
+export interface Exchange {
+  readonly _tag: "Exchange"
+  readonly id: Ref
+  readonly token: Presented
+  readonly by: Ref
+  readonly proof: Proof
+  readonly scope: string | null
+  readonly resource: ResourceAsk
+}
+
 export interface Decide {
   readonly _tag: "Decide"
   readonly id: Ref
@@ -257,6 +276,8 @@ export type Step =
   | AskDevice
   | Enter
   | Poll
+  | AllowExchange
+  | Exchange
   | Decide
   | Redeem
   | Refresh

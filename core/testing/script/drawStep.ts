@@ -186,6 +186,75 @@ const poll = (moment: Moment, devices: Some<Device>): Poll => {
   }
 }
 
+const exchange = (moment: Moment, apis: ReadonlyArray<Client>, live: ReadonlyArray<Ref>): Step => {
+  const { dice, id, state } = moment
+  const own: Presented | undefined = isSome(live) ? { kind: "access", ref: young(dice, live) } : undefined
+  const token = own !== undefined && dice.chance(85) ? own : (codeInstead(moment) ?? anyToken(moment).token)
+  const access = token.kind === "access" ? state.access.get(token.ref) : undefined
+  const bound = access?.resource ?? null
+  return {
+    _tag: "Exchange",
+    id,
+    token,
+    by: isSome(apis) && dice.chance(90) ? dice.pick(apis).ref : anyClient(moment),
+    proof: proofOf(dice),
+    scope: dice.chance(40) ? null : dice.pick(scopes),
+    resource:
+      bound !== null && dice.chance(40)
+        ? dice.pick(["issuer", "below"])
+        : mostly(dice, later(moment, bound), strangeResources, 12)
+  }
+}
+
+const offersOfExchanges = (moment: Moment, clients: ReadonlyArray<Client>): ReadonlyArray<Offer> => {
+  const { dice, id, state, world } = moment
+  const apis = clients.filter(({ isDeleted, serves }) => serves !== null && !isDeleted)
+  // What a client is that has no record yet, no owner can say.
+  const sayable = world.rowsAtConsent === true ? [] : clients.filter(({ isPublic }) => !isPublic)
+  const access = [...state.access].filter(([, { expiresAt }]) => state.now < expiresAt)
+  const ofPeople = access.filter(([, { grant }]) => state.grants.get(grant)?.user !== null)
+  const ofServices = access.filter(([, { grant }]) => state.grants.get(grant)?.user === null)
+  const exchanged = access.filter(([, { actors }]) => actors.length > 0)
+  const allow = (serves: Some<ResourceAsk>) => (some: Some<Client>) =>
+    ({ _tag: "AllowExchange", id, client: dice.pick(some).ref, serves: dice.pick(serves) }) as const
+  const chains = exchanged.flatMap(([ref, { actors }]) => actors.map(({ client, showed }) => ({ client, ref, showed })))
+  return [
+    ...offersFor(sayable, apis.length === 0 ? 30 : 3, allow(["below", "below", "issuer"])),
+    ...offersFor(apis, 1, allow(["none"])),
+    ...offersFor(ofPeople, 45, (some) =>
+      exchange(
+        moment,
+        apis,
+        some.map(([ref]) => ref)
+      )
+    ),
+    ...offersFor(ofServices, 8, (some) =>
+      exchange(
+        moment,
+        apis,
+        some.map(([ref]) => ref)
+      )
+    ),
+    ...offersFor(chains, 5, (some) => {
+      const { client, ref } = young(dice, some)
+      return { _tag: "Introspect", id, token: { kind: "access", ref }, by: client, proof: proofOf(dice) }
+    }),
+    ...offersFor(chains, 5, (some) => {
+      const { client, ref, showed } = young(dice, some)
+      const token = { kind: "access", ref: dice.pick([ref, showed]) } as const
+      return {
+        _tag: "Revoke",
+        id,
+        token,
+        by: dice.chance(60) ? client : anyClient(moment),
+        proof: proofOf(dice),
+        hint: null
+      }
+    }),
+    ...offersFor(chains, 10, () => check(moment))
+  ]
+}
+
 /** A ring of one key gets another, and one of several loses the oldest. */
 const turnKeys = ({ id, state }: Moment): Housekeeping => ({
   _tag: "Housekeeping",
@@ -483,6 +552,7 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
     [3, () => housekeeping(moment)]
   ]
   if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
+  if (world.exchanges === true) return dice.weighted([...offers, ...offersOfExchanges(moment, clients)])?.()
   if (world.keys !== true) return dice.weighted(offers)?.()
   // Drawn in such worlds alone, so that a seed means what it meant in the others.
   const requests = [...state.requests.values()]

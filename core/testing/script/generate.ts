@@ -40,8 +40,7 @@ const writes = (step: Step): boolean =>
     "DeleteClient"
   ].includes(step._tag)
 
-const canMeet = (step: Step): boolean =>
-  step._tag !== "Wait" && step._tag !== "Housekeeping" && step._tag !== "Register"
+const canMeet = (step: Step): boolean => !["Wait", "Housekeeping", "Register", "AllowExchange"].includes(step._tag)
 
 /** Company for a step: mostly the same again, else whatever else could be sent at that moment. */
 const company = (dice: Dice, world: World, state: State, step: Step, id: number): Step | undefined => {
@@ -72,7 +71,8 @@ const lastLooks = 6
 const epilogue = (state: State, firstId: number): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   const look = (kind: "access" | "refresh", ref: number, grantName: GrantName, boundTo: KeyName | null) => {
-    const client = state.grants.get(grantName)?.client ?? 0
+    const actor = kind === "access" ? state.access.get(ref)?.actors[0]?.client : undefined
+    const client = actor ?? state.grants.get(grantName)?.client ?? 0
     const workspace = state.clients.get(client)?.workspace ?? 0
     const token = { kind, ref }
     const next = () => firstId + steps.length

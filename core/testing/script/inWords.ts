@@ -46,6 +46,13 @@ const stepInWords = (step: Step): string => {
       const more = unusual({ proof, resource, shows }, ["post", "basic", "none", "the device code"])
       return `client #${step.by} polls with the codes of #${step.device}${more}`
     }
+    case "AllowExchange":
+      return `an owner says that client #${step.client} is the API ${step.serves}`
+    case "Exchange": {
+      const { proof, resource, scope } = step
+      const more = unusual({ proof, resource, scope }, ["post", "basic", "none", null])
+      return `client #${step.by} exchanges the ${presented(step.token)}${more}`
+    }
     case "Decide":
       return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}`
     case "Redeem": {

@@ -39,6 +39,8 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
       return plainer(step, { by: "viewer", user: "ann" })
     case "Poll":
       return plainer(step, { proof: "post", shows: "the device code", resource: "none" })
+    case "Exchange":
+      return plainer(step, { proof: "post", scope: null, resource: "none" })
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve" })
     case "Redeem":
@@ -59,6 +61,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
         ? [1, Math.floor(step.millis / 2), step.millis - 1].map((millis) => ({ ...step, millis, until: "about then" }))
         : []
     case "Visit":
+    case "AllowExchange":
     case "DeleteClient":
     case "Housekeeping":
       return []
