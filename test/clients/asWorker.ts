@@ -24,6 +24,7 @@ export const asWorker = async <Env>(file: string): Promise<Module<Env>> => {
     target: "browser",
     format: "cjs",
     conditions: ["workerd", "worker"],
+    throw: false,
     plugins: [
       {
         name: "no builtins",
@@ -37,7 +38,8 @@ export const asWorker = async <Env>(file: string): Promise<Module<Env>> => {
     ]
   })
   const [output] = built.outputs
-  if (output === undefined || builtins.length > 0) throw new Error(`no module of Workers: ${builtins.join()}`)
+  if (output === undefined || builtins.length > 0)
+    throw new Error(`no module of Workers: ${builtins.join()} ${built.logs.join("\n")}`)
   const ofLanguage: ReadonlyArray<string> = runInNewContext("Object.getOwnPropertyNames(globalThis)")
   const theirs = new Set([...ofLanguage, ...webStandards])
   const realm: Record<string, unknown> = { navigator: { userAgent: "Cloudflare-Workers" } }
