@@ -1,6 +1,20 @@
 import type { KeyName, Ref } from "../script/Command.ts"
 import type { Scope } from "./State.ts"
 
+/** Whom an ID token names, and what else it tells (OpenID Connect Core §2). */
+export interface Identity {
+  readonly issuer: string
+  readonly client: Ref
+  readonly user: string
+  readonly nonce: string | null
+  /** §12.2: a refreshed one may leave the nonce out. */
+  readonly isFirst: boolean
+  readonly authTime: number | null
+  readonly now: number
+  /** Whose ID token named the same session. */
+  readonly sameSession: Ref | null
+}
+
 /** What the model says about an answer; where the documents leave a choice, several statuses or codes fit. */
 export type Expectation =
   /** An OAuth error as JSON. */
@@ -26,6 +40,8 @@ export type Expectation =
       readonly boundTo: KeyName | null
       /** `same`: byte for byte what that command was answered. */
       readonly refresh: "none" | "new" | { readonly sameAs: Ref }
+      /** `null`: there is no ID token. */
+      readonly identity: Identity | null
     }
   | { readonly _tag: "Unknown" }
   | {

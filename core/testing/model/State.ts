@@ -2,12 +2,14 @@ import type { KeyName, Ref } from "../script/Command.ts"
 import type { WorkspaceNumber } from "./World.ts"
 
 /** `admin` is there only where the world has APIs; it implies `api`. */
-export type Scope = "api" | "profile" | "admin"
+export type Scope = "api" | "profile" | "admin" | "openid"
 
 export interface Client {
   readonly ref: Ref
   readonly workspace: WorkspaceNumber
   readonly isPublic: boolean
+  /** Of sign-outs, so that what a session issued to it ends with the session. */
+  readonly isTold: boolean
   readonly mayUseCodes: boolean
   readonly mayActAlone: boolean
   readonly mayAskByDevice: boolean
@@ -26,6 +28,13 @@ export interface Client {
   readonly deletedAt: number | null
 }
 
+/** What a request with the scope `openid` asks to be told, and whether its client outlives the session. */
+export interface SignIn {
+  readonly nonce: string | null
+  readonly tellsTime: boolean
+  readonly isOffline: boolean
+}
+
 /** What a client asked for: for a consent page, or pushed before it. */
 interface Asked {
   readonly ref: Ref
@@ -39,6 +48,7 @@ interface Asked {
   readonly hasChallenge: boolean
   /** The key that the code is bound to, if any. */
   readonly boundTo: KeyName | null
+  readonly signIn?: SignIn | undefined
   /** Under which the page's form, or the `request_uri`, is sealed. */
   readonly key: number
 }
@@ -70,7 +80,13 @@ export interface Device {
   readonly polls: Readonly<Record<Ref, number>>
 }
 
-export type Death = "code used twice" | "device code used twice" | "refresh token reused" | "revoked" | "taken back"
+export type Death =
+  | "code used twice"
+  | "device code used twice"
+  | "refresh token reused"
+  | "revoked"
+  | "taken back"
+  | "session ended"
 
 /** Named after the `Decide` that began it, or after the client that acts alone. */
 export type GrantName = `grant#${Ref}` | `service#${Ref}`
@@ -95,6 +111,9 @@ export interface Grant {
   /** When the current generation was handed out. */
   readonly turnedAt: number
   readonly death: Death | null
+  readonly signIn?: SignIn | undefined
+  /** Whose answer had the first ID token. */
+  readonly identifiedBy?: Ref | undefined
 }
 
 /** Who exchanged a token for another, and which. */

@@ -29,6 +29,8 @@ export interface World {
   readonly devices?: boolean
   /** An owner lets clients exchange tokens. A system other than the core has no part in it either. */
   readonly exchanges?: boolean
+  /** People sign in by OpenID Connect. A system other than the core has no part in it either. */
+  readonly openId?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }

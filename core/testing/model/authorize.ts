@@ -103,6 +103,15 @@ export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFa
   resource: target === "invalid" ? null : target.resource,
   hasChallenge: command.challenge !== "none",
   boundTo: command.jkt ?? null,
+  ...(scope.includes("openid")
+    ? {
+        signIn: {
+          nonce: command.nonce ?? null,
+          tellsTime: command.maxAge === true,
+          isOffline: command.scope?.split(" ").includes("offline_access") === true
+        }
+      }
+    : {}),
   key: sealingKey(state)
 })
 

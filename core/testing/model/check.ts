@@ -25,7 +25,10 @@ const admitted = ({ state, standing, command }: CheckFacts): ReadonlyArray<Outco
 }
 
 const hasScope = ({ standing, command }: CheckFacts): boolean =>
-  standing._tag === "access" && reaches(standing.access.scope, command.at === "companies" ? "api" : "profile")
+  standing._tag === "access" &&
+  (reaches(standing.access.scope, command.at === "companies" ? "api" : "profile") ||
+    // OpenID Connect Core §5.3: whoever was signed in may be asked about.
+    (command.at === "userinfo" && standing.access.scope.includes("openid")))
 
 /** None of what it names is the place where it is shown, or above that. Userinfo may be a place of its own. */
 const isForElsewhere = ({ standing, command, world }: CheckFacts): boolean => {

@@ -51,6 +51,7 @@ const approved = (facts: DecideFacts): ReadonlyArray<Outcome> => {
     redirect: page.redirect,
     hasChallenge: page.hasChallenge,
     boundTo: page.boundTo,
+    signIn: page.signIn,
     bornAt: state.now,
     codeKey: sealingKey(state),
     generation: 0,

@@ -5,6 +5,7 @@ import { clientCredentials } from "./clientCredentials.ts"
 import { decide } from "./decide.ts"
 import { deleteClient } from "./deleteClient.ts"
 import { askDevice, enter, poll } from "./device.ts"
+import { endSession } from "./endSession.ts"
 import { allowExchange, exchange } from "./exchange.ts"
 import { introspect } from "./introspect.ts"
 import { ownGrant } from "./ownGrant.ts"
@@ -37,6 +38,8 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return allowExchange(facts, step)
     case "Exchange":
       return exchange(facts, step)
+    case "EndSession":
+      return endSession(facts, step)
     case "Decide":
       return decide(facts, step)
     case "Redeem":

@@ -110,6 +110,22 @@ const faults: ReadonlyArray<Fault<RedeemFacts>> = [
   }
 ]
 
+const granted =
+  (identifies: boolean) =>
+  (facts: RedeemFacts): ReadonlyArray<Outcome> => {
+    const { state, grant, presenter, command, target } = facts
+    if (grant === undefined || presenter === undefined || target === "invalid") return []
+    const boundTo = provenKey(command.key)
+    // RFC 9449 §5: a confidential client proves itself with each refresh, and may change its key.
+    const line = presenter.isPublic ? boundTo : null
+    const begun: Grant = { ...grant, generation: 1, turnedAt: state.now, boundTo: line }
+    const active = identifies ? { ...begun, identifiedBy: command.id } : begun
+    const next = withClient(withGrant(state, active), { ...presenter, hasCompletedAFlow: true })
+    const { resource } = target
+    const issued = { ref: command.id, grant: active, scope: grant.scope, resource, boundTo, identifies }
+    return withNewRefresh(facts, next, issued)
+  }
+
 export const redeemRules: ReadonlyArray<Rule<RedeemFacts>> = [
   ...proofRules,
   forgery,
@@ -150,24 +166,14 @@ export const redeemRules: ReadonlyArray<Rule<RedeemFacts>> = [
   },
   ...inAnyOrder(faults, refused400),
   {
+    name: "a code of a request that signs in turns into tokens with an ID token (OpenID Connect Core §3.1.3.3)",
+    when: ({ grant }) => grant?.signIn !== undefined,
+    gives: granted(true)
+  },
+  {
     name: "a code turns into tokens once (RFC 6749 §4.1.4)",
     when: () => true,
-    gives: (facts) => {
-      const { state, grant, presenter, command, target } = facts
-      if (grant === undefined || presenter === undefined || target === "invalid") return []
-      const boundTo = provenKey(command.key)
-      // RFC 9449 §5: a confidential client proves itself with each refresh, and may change its key.
-      const line = presenter.isPublic ? boundTo : null
-      const active: Grant = { ...grant, generation: 1, turnedAt: state.now, boundTo: line }
-      const next = withClient(withGrant(state, active), { ...presenter, hasCompletedAFlow: true })
-      return withNewRefresh(facts, next, {
-        ref: command.id,
-        grant: active,
-        scope: grant.scope,
-        resource: target.resource,
-        boundTo
-      })
-    }
+    gives: granted(false)
   }
 ]
 

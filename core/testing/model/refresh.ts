@@ -69,8 +69,12 @@ const malformations: ReadonlyArray<Fault<RefreshFacts>> = [
 const badToken = (facts: RefreshFacts): ReadonlyArray<Outcome> =>
   refused400("invalid_grant", ...errorsOf(malformations, facts))(facts)
 
+/** OpenID Connect Core §12.2: who was signed in is told anew where the new access token has the scope. */
+const identifies = ({ command, grant, world }: RefreshFacts): boolean =>
+  grant?.signIn !== undefined && narrowed(command.scope, grant.scope, world).includes("openid")
+
 /** What the answer carries, once the token's standing is settled. */
-const granted = (facts: RefreshFacts, isRetry: boolean): ReadonlyArray<Outcome> => {
+const granted = (facts: RefreshFacts, isRetry: boolean, isTold = identifies(facts)): ReadonlyArray<Outcome> => {
   const { state, grant, command, presenter, target } = facts
   if (grant === undefined || target === "invalid") return []
   const boundTo = provenKey(command.key)
@@ -78,7 +82,8 @@ const granted = (facts: RefreshFacts, isRetry: boolean): ReadonlyArray<Outcome> 
     ref: command.id,
     scope: narrowed(command.scope, grant.scope, facts.world),
     resource: target.resource,
-    boundTo
+    boundTo,
+    identifies: isTold
   }
   if (isRetry) return withSameRefresh(facts, state, { ...issued, grant })
   // RFC 9449 §5: a public client that proves a key is bound to it from then on.
@@ -164,9 +169,14 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
     ]
   },
   {
+    name: "the refresh token of who signed in brings an ID token again (OpenID Connect Core §12.2)",
+    when: identifies,
+    gives: (facts) => granted(facts, false)
+  },
+  {
     name: "the current refresh token turns into its successor (RFC 6749 §6)",
     when: () => true,
-    gives: (facts) => granted(facts, false)
+    gives: (facts) => granted(facts, false, false)
   }
 ]
 

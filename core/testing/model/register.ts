@@ -64,6 +64,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             ref: command.id,
             workspace: command.workspace,
             isPublic,
+            isTold: command.isTold === true,
             mayUseCodes: grants.includes("authorization_code"),
             mayActAlone: grants.includes("client_credentials"),
             mayAskByDevice: grants.includes(deviceGrant),

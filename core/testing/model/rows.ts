@@ -4,6 +4,7 @@ import { clientCredentialsRules } from "./clientCredentials.ts"
 import { decideRules } from "./decide.ts"
 import { deleteClientRules } from "./deleteClient.ts"
 import { askDeviceRules, enterRules, pollRules } from "./device.ts"
+import { endSessionRules } from "./endSession.ts"
 import { exchangeRules } from "./exchange.ts"
 import { introspectRules } from "./introspect.ts"
 import { pushRules, visitRules } from "./push.ts"
@@ -23,6 +24,7 @@ export const rows: ReadonlySet<string> = new Set(
     enterRules,
     pollRules,
     exchangeRules,
+    endSessionRules,
     decideRules,
     redeemRules,
     refreshRules,

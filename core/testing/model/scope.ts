@@ -2,8 +2,12 @@ import type { Scope } from "./State.ts"
 import type { World } from "./World.ts"
 
 /** The scopes that there are, in the order in which they are told. */
-const registry = ({ apis }: World): ReadonlyArray<Scope> =>
-  apis === true ? ["api", "profile", "admin"] : ["api", "profile"]
+const registry = ({ apis, openId }: World): ReadonlyArray<Scope> => [
+  "api",
+  "profile",
+  ...(apis === true ? (["admin"] as const) : []),
+  ...(openId === true ? (["openid"] as const) : [])
+]
 
 /** Whether scopes are enough: the one that is needed is there, or implied. */
 export const reaches = (scope: ReadonlyArray<Scope>, needed: Scope): boolean =>

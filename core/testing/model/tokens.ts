@@ -1,5 +1,5 @@
 import type { KeyName, Ref } from "../script/Command.ts"
-import type { Expectation } from "./Expectation.ts"
+import type { Expectation, Identity } from "./Expectation.ts"
 import type { Facts, Outcome } from "./Rule.ts"
 import { type Access, type Grant, type Scope, type State, sealingKey, withAccess, withRefresh } from "./State.ts"
 
@@ -10,6 +10,8 @@ interface Issued {
   readonly resource: string | null
   /** The key that was proven. */
   readonly boundTo: KeyName | null
+  /** An ID token stands beside it. */
+  readonly identifies?: boolean
   /** Of an exchanged one: who exchanged, and when the one ends that was shown. */
   readonly exchanged?: Pick<Access, "actors" | "expiresAt">
 }
@@ -17,15 +19,33 @@ interface Issued {
 /** The last moment that anything refreshed from a grant may live. */
 export const endOf = (grant: Grant, { world }: Facts): number => grant.bornAt + world.refreshMaxTtl
 
+/** OpenID Connect Core §2: of every request that signs in `sub` and the session, of the sign-in what was asked. */
+const identityOf = ({ world }: Facts, state: State, { grant, ref }: Issued): Identity | null => {
+  const { client, identifiedBy, signIn, user } = grant
+  if (signIn === undefined || user === null) return null
+  const isFirst = identifiedBy === ref
+  return {
+    issuer: world.issuers[state.clients.get(client)?.workspace ?? 0],
+    client,
+    user,
+    nonce: signIn.nonce,
+    isFirst,
+    authTime: signIn.tellsTime ? Math.floor(world.startsAt / 1000) : null,
+    now: Math.floor(state.now / 1000),
+    sameSession: isFirst ? null : (identifiedBy ?? null)
+  }
+}
+
 /**
  * An access token, with its full life or, near the end of its grant, what is left of that: the documents allow both.
  */
 const withAccessToken = (
   facts: Facts,
   state: State,
-  { ref, grant, scope, resource, boundTo, exchanged }: Issued,
+  issued: Issued,
   refresh: "none" | "new" | { readonly sameAs: Ref }
 ): ReadonlyArray<Outcome> => {
+  const { ref, grant, scope, resource, boundTo, exchanged } = issued
   const full = state.now + facts.world.accessTtl
   const end = grant.user === null ? full : endOf(grant, facts)
   const latest = exchanged?.expiresAt ?? full
@@ -36,7 +56,8 @@ const withAccessToken = (
       scope,
       expiresIn: Math.floor((expiresAt - state.now) / 1000),
       boundTo,
-      refresh
+      refresh,
+      identity: issued.identifies === true ? identityOf(facts, state, issued) : null
     }
     const key = sealingKey(state)
     const access = {

@@ -1,6 +1,7 @@
 import type { HttpResponse } from "../../http/Http.ts"
 import type { Presented, Step } from "../script/Command.ts"
 import { type ConsentForm, readConsentForm } from "./ConsentForm.ts"
+import { readIdToken } from "./proofs.ts"
 import { jsonOf, locationOf, textField } from "./reading.ts"
 
 /** Which text stands behind each name. What a system hands out is written down here, and nowhere in the model. */
@@ -106,6 +107,7 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       const body = jsonOf(response)
       keep("access", textField(body, "access_token"))
       keep("refresh", textField(body, "refresh_token"))
+      keep("sid", textField(readIdToken(textField(body, "id_token"))?.claims ?? null, "sid"))
       break
     }
     default:

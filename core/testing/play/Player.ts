@@ -71,6 +71,8 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
         const api = resourceText(step.serves, world, workspace)
         return Effect.as(system.allowExchange(workspace, ledger.get(`client#${step.client}`) ?? "", api), null)
       }
+      case "EndSession":
+        return Effect.as(system.endSession(step.workspace, step.user), null)
       case "Enter":
         return entered(step, ledger)
       default:

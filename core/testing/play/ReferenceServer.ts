@@ -1,12 +1,14 @@
+import { sha256 } from "@noble/hashes/sha2.js"
 import { Effect } from "effect"
+import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Expectation } from "../model/Expectation.ts"
+import type { Expectation, Identity } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
 import { deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
 import type { Player } from "./Player.ts"
-import { jktOf } from "./proofs.ts"
+import { jktOf, signedText } from "./proofs.ts"
 import { accessTokenType } from "./requestOf.ts"
 
 const noStore: ReadonlyArray<readonly [string, string]> = [["cache-control", "no-store"]]
@@ -28,6 +30,22 @@ const html = (status: number, body: string): HttpResponse => ({
   headers: [["content-type", "text/html"]],
   body
 })
+
+const idTokenOf = ({ authTime, client, issuer, nonce, now, user }: Identity, access: string): string =>
+  signedText(
+    { typ: "JWT", alg: "RS256" },
+    {
+      iss: issuer,
+      sub: user,
+      aud: `client-${client}`,
+      iat: now,
+      exp: now + 1,
+      at_hash: base64Url(sha256(new TextEncoder().encode(access)).slice(0, 16)),
+      sid: `session of ${user} at ${client}`,
+      ...(nonce === null ? {} : { nonce }),
+      ...(authTime === null ? {} : { auth_time: authTime })
+    }
+  )
 
 /** RFC 8693 §4.1. */
 const actOf = ([last, ...before]: ReadonlyArray<Ref>): object =>
@@ -83,6 +101,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         access_token: `access-${step.id}`,
         expires_in: expect.expiresIn,
         scope: expect.scope.join(" "),
+        ...(expect.identity === null ? {} : { id_token: idTokenOf(expect.identity, `access-${step.id}`) }),
         ...(step._tag === "Exchange" ? { issued_token_type: accessTokenType } : {}),
         ...(expect.refresh === "none" || refresh === undefined
           ? {}

@@ -13,6 +13,8 @@ export interface SystemUnderTest {
   readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
   /** An owner says which API a client is, so that it may exchange tokens; `null`: none. */
   readonly allowExchange: (workspace: WorkspaceNumber, client: string, api: string | null) => Effect.Effect<void>
+  /** The session that `signIn` gives ends; the person may sign in again. */
+  readonly endSession: (workspace: WorkspaceNumber, user: string) => Effect.Effect<void>
   readonly pass: (millis: number) => Effect.Effect<void>
   /** A new sealing key; the others still open. */
   readonly addKey: Effect.Effect<void>

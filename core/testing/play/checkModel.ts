@@ -54,8 +54,13 @@ export const scriptOf = (
   own?: Runs["world"]
 ): { readonly world: World; readonly script: Script } => {
   const dice = makeDice(seed)
-  // By the seed and no chance, so that the others mean what they meant before there were keys, devices and exchanges.
-  const more = { keys: seed % 4 === 0, devices: seed % 4 === 1, exchanges: seed % 8 === 3 }
+  // By the seed and no chance, so that the others mean what they meant before there were keys and all that followed.
+  const more = {
+    keys: seed % 4 === 0,
+    devices: seed % 4 === 1,
+    exchanges: seed % 8 === 3,
+    openId: seed % 16 === 7 || seed % 16 === 10
+  }
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
   return { world, script: generate(dice, world, longest) }
 }

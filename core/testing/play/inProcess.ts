@@ -12,9 +12,10 @@ import { Signatures } from "../../ports/Signatures.ts"
 import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { ClientId, UserId } from "../../rules/Id.ts"
+import { Instant } from "../../rules/Instant.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
 import { TooManyRequests } from "../../rules/Refusal.ts"
-import { ScopeName, type ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
+import { openIdScopes, ScopeName, ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
 import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
@@ -67,23 +68,29 @@ const policyOf = (world: World): Policy => ({
   requirePkce: world.requirePkce,
   workspaceAccess: world.workspaceAccess,
   ...(world.rowsAtConsent === true ? { registrationRows: "at_consent" as const } : {}),
-  ...(world.apis === true ? { scopes: withAdmin } : {})
+  scopes: ScopeRegistry.make([
+    ...(world.apis === true ? withAdmin : standardScopes),
+    ...(world.openId === true ? openIdScopes : [])
+  ])
 })
 
+const sessionOf = (name: string): string => `session-of-${name}`
+
 /** Whoever the cookie names is signed in. */
-const people: ResourceOwner["Service"] = {
+const peopleOf = (world: World): ResourceOwner["Service"] => ({
   current: (_workspace, request) =>
     Effect.sync(() => {
       const name = /^person=([a-z-]+)$/.exec(request.headers.get("cookie") ?? "")?.[1]
-      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(name))
+      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(world, name))
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
   profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: `Mx ${user}` })
-}
+})
 
-const signedIn = (name: string): SignedIn => ({
+const signedIn = (world: World, name: string): SignedIn => ({
   user: UserId.make(name),
-  session: `session-of-${name}`,
+  session: sessionOf(name),
+  authenticatedAt: Instant.make(world.startsAt),
   label: `${name}@example.com`,
   role: "member"
 })
@@ -151,13 +158,15 @@ export const inProcess = Effect.fnUntraced(function* (
         Layer.succeed(Entropy, seededBytes(world.seed)),
         Layer.succeed(Keys, { current: () => sealer }),
         Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
-        Layer.succeed(ResourceOwner, people),
+        Layer.succeed(ResourceOwner, peopleOf(world)),
         RegistrationPolicy.layerOpen,
         Layer.succeed(Limiter, limiter),
         Pages.layer(),
         Workspaces.layerByHost(workspacesOf(world)),
         // Without it the core knows no keys.
-        world.keys === true ? Layer.succeed(Signatures, scriptSignatures(signatures)) : Layer.empty
+        world.keys === true || world.openId === true
+          ? Layer.succeed(Signatures, scriptSignatures(signatures))
+          : Layer.empty
       ),
       { local: true }
     ),
@@ -201,6 +210,13 @@ export const inProcess = Effect.fnUntraced(function* (
       const context = { workspace: workspace.id, requestId: "allow-exchange", by: "command line" } as const
       const allowed = setServedResource(server.services, context, workspace, ClientId.make(client), api)
       return Effect.provideContext(Effect.orDie(Effect.asVoid(allowed)), surroundings)
+    },
+    endSession: (number, user) => {
+      const workspace = workspacesOf(world)[number]
+      if (workspace === undefined) return Effect.void
+      const session = { user: UserId.make(user), sessions: [sessionOf(user)], why: "by_user", ended: () => Effect.void }
+      const ended = server.services.logouts.end(workspace, { ...session, why: "by_user" })
+      return Effect.provideContext(Effect.orDie(ended), surroundings)
     },
     pass: (millis) => Effect.sync(() => clock.pass(millis)),
     addKey: turnRing((before) => [keyNumber(++made), ...before]),

@@ -1,11 +1,13 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Expectation } from "../model/Expectation.ts"
+import type { Expectation, Identity } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
 import { deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
 import { readConsentForm } from "./ConsentForm.ts"
 import type { Ledger } from "./Ledger.ts"
-import { jktOf } from "./proofs.ts"
+import { jktOf, readIdToken } from "./proofs.ts"
 import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
 import { accessTokenType } from "./requestOf.ts"
 
@@ -147,6 +149,38 @@ const refreshIs = (
   return unless(same, `refresh_token is not that of #${expected.sameAs}, byte for byte`)
 }
 
+const firstHalf = (bytes: Uint8Array): Uint8Array => bytes.slice(0, bytes.length / 2)
+
+/** All that an ID token may tell where its request asked for no claims. */
+const told = new Set(["iss", "sub", "aud", "exp", "iat", "at_hash", "auth_time", "nonce", "sid"])
+
+const idTokenIs = ({ ledger }: Comparing, body: JsonObject | null, expected: Identity | null): Complaint => {
+  if (expected === null) return unless(body?.id_token === undefined, "there is an id_token that nobody asked for")
+  const read = readIdToken(textField(body, "id_token"))
+  if (read === null) return "id_token is missing, or nobody signed it"
+  const { claims, header } = read
+  const { authTime, client, issuer, nonce, now, sameSession, user } = expected
+  const hash = base64Url(firstHalf(sha256(new TextEncoder().encode(textField(body, "access_token") ?? ""))))
+  const session = sameSession === null ? undefined : ledger.get(`sid#${sameSession}`)
+  const isLeftOut = claims.nonce === undefined && (nonce === null || !expected.isFirst)
+  return first(
+    // OpenID Connect Dynamic Client Registration §2: of a client that registers for no other.
+    unless(header.typ === "JWT" && header.alg === "RS256", "the header of id_token is not that of an ID token"),
+    unless(claims.iss === issuer, `iss is not ${issuer}`),
+    unless(claims.sub === user, `sub of id_token is not ${user}`),
+    unless(claims.aud === ledger.get(`client#${client}`), "aud of id_token is another's"),
+    unless(claims.iat === now && Number(claims.exp) > now, "id_token is not of now"),
+    unless(claims.at_hash === hash, "at_hash is not of the access token"),
+    unless(isLeftOut || claims.nonce === nonce, `nonce is not ${nonce}`),
+    unless(claims.auth_time === (authTime ?? undefined), `auth_time is not ${authTime}`),
+    unless(typeof claims.sid === "string" && (session === undefined || claims.sid === session), "sid is not the same"),
+    unless(
+      Object.keys(claims).every((name) => told.has(name)),
+      "id_token tells what nobody asked for"
+    )
+  )
+}
+
 const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "Tokens" }): Complaint => {
   const { response, ledger, step } = comparing
   const body = jsonOf(response)
@@ -164,7 +198,8 @@ const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "To
       textField(body, "issued_token_type") === (step._tag === "Exchange" ? accessTokenType : null),
       "issued_token_type is not that of an access token, or of no exchange"
     ),
-    refreshIs(comparing, textField(body, "refresh_token"), expect.refresh)
+    refreshIs(comparing, textField(body, "refresh_token"), expect.refresh),
+    idTokenIs(comparing, body, expect.identity)
   )
 }
 

@@ -162,7 +162,11 @@ const oddMetadata = (step: Register): object => {
 }
 
 const metadataOf = ({ world }: Scene, step: Register): object => {
-  const usual = { redirect_uris: step.redirects, client_name: `Client ${step.id}` }
+  const usual = {
+    redirect_uris: step.redirects,
+    client_name: `Client ${step.id}`,
+    ...(step.isTold === true ? { backchannel_logout_uri: new URL("/signed-out", step.redirects[0]).href } : {})
+  }
   switch (step.kind) {
     case "public":
       return { ...usual, token_endpoint_auth_method: "none" }
@@ -218,6 +222,8 @@ const askedFor = (scene: Scene, step: Authorize | Push): Pairs => {
     ...optional("state", step.state),
     ...each("resource", resourceText(step.resource, scene.world, workspaceOf(scene, step.client))),
     ...challengeParameters(step.challenge, step.id),
+    ...optional("nonce", step.nonce ?? null),
+    ...optional("max_age", step.maxAge === true ? "100000000" : null),
     ...optional("dpop_jkt", step.jkt === undefined ? null : jktOf(step.jkt))
   ]
 }

@@ -51,6 +51,8 @@ export interface Register {
   readonly kind: ClientKind
   readonly redirects: ReadonlyArray<string>
   readonly odd: OddRegistration | null
+  /** It is told of sign-outs, at the host of its first redirect URI (OpenID Connect Back-Channel Logout §2.2). */
+  readonly isTold?: boolean | undefined
 }
 
 /** A redirect URI that is not simply the registered one. `port` is right for a loopback URI and wrong for others. */
@@ -91,6 +93,9 @@ interface Asked {
   readonly state: string | null
   /** `dpop_jkt` (RFC 9449 §10). */
   readonly jkt?: KeyName | undefined
+  /** OpenID Connect Core §3.1.2.1; a `max_age` that every session keeps to. */
+  readonly nonce?: string | undefined
+  readonly maxAge?: boolean | undefined
 }
 
 export interface Authorize extends Asked {
@@ -162,6 +167,14 @@ export interface Exchange {
   readonly proof: Proof
   readonly scope: string | null
   readonly resource: ResourceAsk
+}
+
+/** The session of a person ends in a workspace, by whatever they sign out with. */
+export interface EndSession {
+  readonly _tag: "EndSession"
+  readonly id: Ref
+  readonly workspace: WorkspaceNumber
+  readonly user: string
 }
 
 export interface Decide {
@@ -278,6 +291,7 @@ export type Step =
   | Poll
   | AllowExchange
   | Exchange
+  | EndSession
   | Decide
   | Redeem
   | Refresh

@@ -81,7 +81,10 @@ const register = ({ dice, id, world }: Moment): Step => {
     workspace: dice.chance(80) ? 0 : 1,
     kind,
     redirects: kind === "device" || (kind === "service" && dice.chance(60)) ? [] : [...redirects],
-    odd
+    odd,
+    ...(world.openId === true && [...redirects][0]?.startsWith("https://") && kind !== "service" && dice.chance(80)
+      ? { isTold: true }
+      : {})
   }
 }
 
@@ -90,6 +93,13 @@ const proofOf = (dice: Dice): Proof => mostly(dice, dice.chance(50) ? "post" : "
 const twists: Some<RedirectTwist> = ["port", "port", "longer", "shorter", "elsewhere", "upper case", "missing"]
 const states: Some<string> = ["xyz", "a&b=c", "ü/€ ☃", "%20+%2B", "' \"<i>", `${"long".repeat(60)}`]
 const impliedScopes: Some<string> = ["admin", "admin profile", "admin api", "api admin nonsense"]
+const signInScopes: Some<string> = [
+  "openid",
+  "openid profile",
+  "api openid",
+  "openid offline_access",
+  "api openid offline_access"
+]
 const severalResources: Some<ResourceAsk> = ["two", "two", "the other", "one of elsewhere", "below"]
 const scopes: Some<string> = ["api", "profile", "api profile", "profile api", "api nonsense", "nonsense", "", "api api"]
 const strangeResources: Some<ResourceAsk> = ["elsewhere", "other workspace"]
@@ -124,7 +134,15 @@ const authorize = ({ dice, id, world }: Moment, clients: Some<Client>): Authoriz
     // With a value: whether an empty one that comes twice was sent at all is anybody's guess.
     { twice: dice.pick(["scope", "state", "client_id", "redirect_uri"]), scope: "api" }
   ]
-  return dice.chance(22) ? { ...usual, ...more, ...dice.pick(odd) } : { ...usual, ...more }
+  const signIn: Partial<Authorize> =
+    world.openId === true && dice.chance(75)
+      ? {
+          scope: dice.pick(signInScopes),
+          ...(dice.chance(70) ? { nonce: `nonce of #${id}` } : {}),
+          ...(dice.chance(30) ? { maxAge: true } : {})
+        }
+      : {}
+  return dice.chance(22) ? { ...usual, ...more, ...signIn, ...dice.pick(odd) } : { ...usual, ...more, ...signIn }
 }
 
 const keyNames: Some<KeyName> = ["first", "second"]
@@ -334,6 +352,7 @@ const redeem = (moment: Moment, grants: Some<Grant>): Redeem => {
 
 /** Where there is something to narrow, that is often tried. */
 const narrower = ({ dice, world }: Moment, grant: Grant | undefined): string | null => {
+  if (world.openId === true && dice.chance(30)) return dice.pick(["openid", "api", "api openid"])
   if (world.apis === true && dice.chance(40))
     return dice.pick<string>(["api", "admin", "profile", "api admin", "admin profile"])
   if (grant !== undefined && grant.scope.length > 1 && dice.chance(30)) return dice.pick(["api", "profile"])
@@ -552,6 +571,17 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
     [3, () => housekeeping(moment)]
   ]
   if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
+  if (world.openId === true) {
+    const ending = {
+      _tag: "EndSession",
+      id,
+      workspace: dice.chance(80) ? 0 : 1,
+      user: dice.pick(["ann", "bob"])
+    } as const
+    const step = dice.weighted([...offers, [7, () => ending]])?.()
+    // What is signed by a key under a seal key that was dropped is for its operator to mend.
+    return step?._tag === "Housekeeping" && step.what === "drop the oldest key" ? { ...step, what: "sweep" } : step
+  }
   if (world.exchanges === true) return dice.weighted([...offers, ...offersOfExchanges(moment, clients)])?.()
   if (world.keys !== true) return dice.weighted(offers)?.()
   // Drawn in such worlds alone, so that a seed means what it meant in the others.

@@ -40,7 +40,8 @@ const writes = (step: Step): boolean =>
     "DeleteClient"
   ].includes(step._tag)
 
-const canMeet = (step: Step): boolean => !["Wait", "Housekeeping", "Register", "AllowExchange"].includes(step._tag)
+const canMeet = (step: Step): boolean =>
+  !["Wait", "Housekeeping", "Register", "AllowExchange", "EndSession"].includes(step._tag)
 
 /** Company for a step: mostly the same again, else whatever else could be sent at that moment. */
 const company = (dice: Dice, world: World, state: State, step: Step, id: number): Step | undefined => {
@@ -59,6 +60,8 @@ const drawUntroubled = (dice: Dice, world: World, state: State, id: number): Ste
 
 const drawCommand = (dice: Dice, world: World, state: State, id: number): Command | undefined => {
   const during = drawUntroubled(dice, world, state, id)
+  // The first signature writes the key that signs, which is no step of the protocol.
+  if (world.openId === true) return during
   if (during === undefined || !stepsOf(during).some(writes)) return during
   if (!dice.chance(during._tag === "Together" ? 35 : 8)) return during
   return { _tag: "Troubled", id, fault: dice.pick(faults), during }

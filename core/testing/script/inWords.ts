@@ -5,7 +5,7 @@ const presented = (token: Presented | null): string =>
 
 /** ` with a: b`, for what is not as usual. */
 const unusual = (
-  fields: { readonly [name: string]: string | number | null | undefined },
+  fields: { readonly [name: string]: string | number | boolean | null | undefined },
   usual: ReadonlyArray<unknown>
 ): string => {
   const named = Object.entries(fields).filter(([, value]) => !usual.includes(value))
@@ -17,12 +17,18 @@ const stepInWords = (step: Step): string => {
     case "Register":
       return step.odd !== null
         ? `register a client with ${step.odd}`
-        : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}`
+        : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}${step.isTold === true ? ", told of sign-outs" : ""}`
     case "Authorize": {
-      const { redirect, twist, scope, challenge, jkt, resource, responseType, state, twice } = step
+      const { redirect, twist, scope, challenge, jkt, maxAge, nonce, resource, responseType, state, twice } = step
       const more =
         unusual({ challenge, responseType }, ["S256", "code"]) +
-        unusual({ redirect, twist, scope, resource, state, twice, jkt }, [null, undefined, 0, "as registered", "none"])
+        unusual({ redirect, twist, scope, resource, state, twice, jkt, nonce, maxAge }, [
+          null,
+          undefined,
+          0,
+          "as registered",
+          "none"
+        ])
       return `client #${step.client} sends ${step.user} to authorize${more}`
     }
     case "Push": {
@@ -53,6 +59,8 @@ const stepInWords = (step: Step): string => {
       const more = unusual({ proof, resource, scope }, ["post", "basic", "none", null])
       return `client #${step.by} exchanges the ${presented(step.token)}${more}`
     }
+    case "EndSession":
+      return `the session of ${step.user} ends in workspace ${step.workspace}`
     case "Decide":
       return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}`
     case "Redeem": {

@@ -17,6 +17,8 @@ const plainest = {
   responseType: "code",
   state: null,
   jkt: undefined,
+  nonce: undefined,
+  maxAge: undefined,
   user: "ann"
 } as const
 
@@ -24,7 +26,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
   switch (step._tag) {
     case "Register":
       return [
-        ...plainer(step, { odd: null, kind: "public", workspace: 0 }),
+        ...plainer(step, { odd: null, kind: "public", workspace: 0, isTold: undefined }),
         // Never back from `public`, or there would be no end to it.
         ...(step.kind === "public" ? [] : plainer(step, { kind: "post" })),
         ...(step.redirects.length > 1 ? [{ ...step, redirects: step.redirects.slice(0, 1) }] : [])
@@ -62,6 +64,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
         : []
     case "Visit":
     case "AllowExchange":
+    case "EndSession":
     case "DeleteClient":
     case "Housekeeping":
       return []
