@@ -35,7 +35,8 @@ const partings = {
   "a client that is deleted with its own grant while it asks after its token proves nothing": 1_227_726_066,
   "a client that a person let in may have no record yet, where that was struck": 2_865_548_108,
   "a late no ends nothing that a client has its tokens for": 1_204_537_814,
-  "an approval of a pushed request that was struck before its grant is finished by the next one": 3_439_009_864
+  "an approval of a pushed request that was struck before its grant is finished by the next one": 3_439_009_864,
+  "what could not be noted of a client at its code is noted when it refreshes": 90_535_295
 }
 
 test.each(Object.entries(partings))("%s", async (_what, seed) => {

@@ -1,13 +1,28 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit } from "effect"
+import { seedOfRun } from "../../core/testing/Dice.ts"
 import { rows } from "../../core/testing/model/rows.ts"
 import { type Agreed, checkModel, type Falsified } from "../../core/testing/play/checkModel.ts"
 import { referenceServer } from "../../core/testing/play/ReferenceServer.ts"
 import { report } from "../../core/testing/play/report.ts"
 
-const against = (runs: number, ...without: ReadonlyArray<string>): Promise<Agreed | Falsified> => {
+const playAgainst = (seed: number, runs: number, ...without: ReadonlyArray<string>): Promise<Agreed | Falsified> => {
   const forgotten = new Set(without)
-  return Effect.runPromise(checkModel((world) => Effect.succeed(referenceServer(world, forgotten)), { seed: 1, runs }))
+  return Effect.runPromise(checkModel((world) => Effect.succeed(referenceServer(world, forgotten)), { seed, runs }))
+}
+
+const against = (runs: number, ...without: ReadonlyArray<string>) => playAgainst(1, runs, ...without)
+
+/** The seeds of the same scripts on which the model, whole, used a row: on no other can its loss be seen. */
+const seedsByRow = async (runs: number): Promise<ReadonlyMap<string, ReadonlyArray<number>>> => {
+  const byRow = new Map<string, Array<number>>()
+  for (let run = 0; run < runs; run++) {
+    const seed = seedOfRun(1, run)
+    const result = await playAgainst(seed, 1)
+    const used = result._tag === "Agreed" ? result.rules.keys() : []
+    for (const row of used) byRow.set(row, [...(byRow.get(row) ?? []), seed])
+  }
+  return byRow
 }
 
 /** Rows that may be forgotten without anybody noticing, and why. */
@@ -44,9 +59,14 @@ describe("the model, played against itself", () => {
   test("finds a short script for every row that the other side forgets", async () => {
     const lengths = new Map<string, number>()
     const noticeable = [...rows].filter((row) => !unnoticed.has(row))
+    const seeds = await seedsByRow(700)
     for (const row of noticeable) {
-      const result = await against(700, row)
-      if (result._tag === "Falsified") lengths.set(row, result.script.length)
+      for (const seed of seeds.get(row) ?? []) {
+        const result = await playAgainst(seed, 1, row)
+        if (result._tag === "Agreed") continue
+        lengths.set(row, result.script.length)
+        break
+      }
     }
 
     expect(noticeable.filter((row) => !lengths.has(row))).toEqual([])

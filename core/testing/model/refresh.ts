@@ -14,7 +14,7 @@ import {
   refused400
 } from "./Rule.ts"
 import { type Target, targetAtAuthorize, targetAtToken } from "./resource.ts"
-import { dead, type Grant, isAlive, type RefreshToken, withGrant } from "./State.ts"
+import { dead, type Grant, isAlive, type RefreshToken, withClient, withGrant } from "./State.ts"
 import { asksBeyond, asksForUnknown, asksOnlyUnknown, narrowed } from "./scope.ts"
 import { withNewRefresh, withSameRefresh } from "./tokens.ts"
 
@@ -75,8 +75,10 @@ const identifies = ({ command, grant, world }: RefreshFacts): boolean =>
 
 /** What the answer carries, once the token's standing is settled. */
 const granted = (facts: RefreshFacts, isRetry: boolean, isTold = identifies(facts)): ReadonlyArray<Outcome> => {
-  const { state, grant, command, presenter, target } = facts
-  if (grant === undefined || target === "invalid") return []
+  const { grant, command, presenter, target } = facts
+  if (grant === undefined || presenter === undefined || target === "invalid") return []
+  // What could not be noted of a client when it had its first tokens is noted now.
+  const state = withClient(facts.state, { ...presenter, hasCompletedAFlow: true })
   const boundTo = provenKey(command.key)
   const issued = {
     ref: command.id,
@@ -87,7 +89,7 @@ const granted = (facts: RefreshFacts, isRetry: boolean, isTold = identifies(fact
   }
   if (isRetry) return withSameRefresh(facts, state, { ...issued, grant })
   // RFC 9449 §5: a public client that proves a key is bound to it from then on.
-  const line = presenter?.isPublic === true ? (grant.boundTo ?? boundTo) : null
+  const line = presenter.isPublic === true ? (grant.boundTo ?? boundTo) : null
   const turned: Grant = { ...grant, generation: grant.generation + 1, turnedAt: state.now, boundTo: line }
   return withNewRefresh(facts, withGrant(state, turned), { ...issued, grant: turned })
 }
