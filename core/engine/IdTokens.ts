@@ -60,7 +60,7 @@ export const makeIdTokens = ({ owner, policy, signatures, signing }: Parts): IdT
           owner.profile(workspace, user),
           Option.match({
             onNone: () => nothing,
-            onSome: ({ more, ...profile }) => toldClaims({ ...more, ...profile }, new Set(claims))
+            onSome: ({ more, ...profile }) => toldClaims({ ...more, ...profile }, (claim) => claims.includes(claim))
           })
         )
 

@@ -49,7 +49,7 @@ export const readAuthentication = (
   const byName = asked === null ? [] : scopesOfClaims(rows, [...asked.userinfo, ...asked.idToken])
   const wide = byName.length === 0 ? scope : widened(byName)
   const covered = claimsWithin(rows, wide)
-  const claims = (asked?.idToken ?? []).filter((name) => covered.has(name) || aboutSignIn.includes(name))
+  const claims = (asked?.idToken ?? []).filter((name) => covered(name) || aboutSignIn.includes(name))
   if (identifies && requireAuthTime.of(client) === true) claims.push("auth_time")
   const maxAge = sent.max_age === undefined ? (identifies ? defaultMaxAge.of(client) : undefined) : Number(sent.max_age)
   const wished = namesIn(sent.acr_values ?? "")

@@ -77,20 +77,22 @@ export const claimScopes: ReadonlyArray<ClaimScope> = [
   { scope: "phone", claims: ["phone_number", "phone_number_verified"] }
 ]
 
-/** The claims that a grant of these scopes covers. */
-export const claimsWithin = (rows: ReadonlyArray<ClaimScope>, scope: ReadonlyArray<string>): ReadonlySet<string> => {
+/** Whether a grant of these scopes covers a claim. */
+export const claimsWithin = (
+  rows: ReadonlyArray<ClaimScope>,
+  scope: ReadonlyArray<string>
+): ((claim: string) => boolean) => {
   const signsIn = scope.includes(openId)
-  return new Set(
-    rows.flatMap((row) => (scope.includes(row.scope) ? (signsIn ? row.claims : (row.plainly ?? row.claims)) : []))
-  )
+  const covering = rows.filter((row) => scope.includes(row.scope))
+  return (claim) => covering.some(({ claims, plainly }) => (signsIn ? claims : (plainly ?? claims)).includes(claim))
 }
 
-/** Of what is known of a person, what these claims say. */
+/** Of what is known of a person, the claims that may be told. */
 export const toldClaims = (
   known: Readonly<Record<string, unknown>>,
-  claims: ReadonlySet<string>
+  isTold: (claim: string) => boolean
 ): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(known).filter(([name, value]) => value !== undefined && claims.has(name)))
+  Object.fromEntries(Object.entries(known).filter(([name, value]) => value !== undefined && isTold(name)))
 
 /** The `claims` of an authorization request (OpenID Connect Core §5.5). */
 export interface ClaimsAsked {

@@ -1,6 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { type ClientIdentifier, clientKey } from "../../client/ClientIdentifier.ts"
 import { userinfoAlgorithmOf } from "../../client/openIdMembers.ts"
+import type { SigningFault } from "../../engine/Signing.ts"
 import { noStore, secretJson } from "../../http/answer.ts"
 import { isForm, readerOf, sentForm } from "../../http/form.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
@@ -95,38 +96,50 @@ const withToken = (request: HttpRequest): Result.Result<HttpRequest, InvalidRequ
 const needs = { scopes: [] } as const
 
 /** OpenID Connect Core §5.3.2: signed, with who says it and to whom, where the client registered for it. */
-const answered = Effect.fnUntracedEager(function* (
+const answered = (
   services: Services,
   { now, workspace }: Call,
   identifier: ClientIdentifier,
   person: Readonly<Record<string, unknown>>
-) {
-  const client = yield* services.clients.find(workspace.id, clientKey(identifier), now)
-  const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, services.policy)
-  if (algorithm === undefined) return secretJson(200, person)
-  const sign = yield* services.signing.ready(workspace, { algorithm, life: services.policy.accessTtl }, now)
-  return signedJson(yield* sign({}, { ...person, iss: workspace.issuer, aud: identifier }))
-})
+) =>
+  Effect.flatMapEager(
+    services.clients.find(workspace.id, clientKey(identifier), now),
+    (client): Effect.Effect<HttpResponse, SigningFault> => {
+      const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, services.policy)
+      if (algorithm === undefined) return Effect.succeed(secretJson(200, person))
+      return Effect.flatMapEager(
+        services.signing.ready(workspace, { algorithm, life: services.policy.accessTtl }, now),
+        (sign) => Effect.map(sign({}, { ...person, iss: workspace.issuer, aud: identifier }), signedJson)
+      )
+    }
+  )
 
 /** The person that a token speaks for, as far as its scopes reach; a token that speaks for nobody has none. */
-const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> =>
-  Effect.fnUntracedEager(function* (call) {
-    const { now, request, workspace } = call
-    const principal = yield* guard(services, workspace, request, needs, now)
-    const registry = scopesOf(services.policy, workspace)
-    const reached = [openId, ...services.claimScopes.map(({ scope }) => scope)].filter((name) =>
-      reaches(registry, principal.scope, [name])
+const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> => {
+  const telling = [openId, ...services.claimScopes.map(({ scope }) => scope)]
+  return (call) =>
+    Effect.flatMapEager(
+      guard(services, call.workspace, call.request, needs, call.now),
+      (principal): Effect.Effect<HttpResponse, InsufficientScope | WrongCaller | InvalidToken | SigningFault> => {
+        const { workspace } = call
+        const registry = scopesOf(services.policy, workspace)
+        const reached = telling.filter((name) => reaches(registry, principal.scope, [name]))
+        if (reached.length === 0) {
+          return Effect.fail(new InsufficientScope({ needed: [offersOpenId(registry) ? openId : "profile"] }))
+        }
+        if (principal._tag !== "User") return Effect.fail(new WrongCaller({ needed: ["User"] }))
+        return Effect.flatMapEager(
+          services.owner.profile(workspace, principal.user),
+          (profile): Effect.Effect<HttpResponse, InvalidToken | SigningFault> => {
+            if (Option.isNone(profile)) return Effect.fail(new InvalidToken({ reason: "revoked" }))
+            const { more, sub, ...standard } = profile.value
+            const claims = toldClaims({ ...more, ...standard }, claimsWithin(services.claimScopes, reached))
+            return answered(services, call, principal.client, { sub, ...claims })
+          }
+        )
+      }
     )
-    if (reached.length === 0) {
-      return yield* new InsufficientScope({ needed: [offersOpenId(registry) ? openId : "profile"] })
-    }
-    if (principal._tag !== "User") return yield* new WrongCaller({ needed: ["User"] })
-    const profile = yield* services.owner.profile(workspace, principal.user)
-    if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
-    const { more, sub, ...standard } = profile.value
-    const claims = toldClaims({ ...more, ...standard }, claimsWithin(services.claimScopes, reached))
-    return yield* answered(services, call, principal.client, { sub, ...claims })
-  })
+}
 
 const byPostHandler = (services: Services): HandlerOf<ReturnType<typeof byPostContract>> => {
   const handle = userinfoHandler(services)
