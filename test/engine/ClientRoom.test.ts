@@ -2,15 +2,16 @@ import { describe, expect, test } from "bun:test"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { registerClient as addClient } from "../../core/engine/administration.ts"
-import { type Listing, Storage } from "../../core/ports/Storage.ts"
+import { Conflict, type Listing, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
   companies,
@@ -201,6 +202,68 @@ test("what is not too much is not counted, and what is full is not asked again w
         expect(world.calls.list).toEqual(["client"])
       }),
     { policy: { maxUnprovenClients: ceiling } }
+  ))
+
+test("one whose time is over takes no room, though its record is not swept yet", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const made = yield* fill(world, most)
+        yield* TestClock.adjust(standardPolicy.unusedClientTtl - (most - 1) * 1000)
+        expect(yield* there(world, made)).toEqual(made.map(() => true))
+        const written = world.log.length
+        expect(yield* clear(world)).toBe(0)
+        expect(yield* there(world, made)).toEqual(made.map(() => true))
+        expect(world.log.slice(written)).toEqual([])
+      }),
+    { policy: { maxUnprovenClients: ceiling } }
+  ))
+
+/** A store in memory that fails where it is told to. */
+const failing = (change: (below: Storage["Service"]) => Partial<Storage["Service"]>) =>
+  Layer.effect(
+    Storage,
+    Effect.map(Storage, (below) => ({ ...below, ...change(below) }))
+  ).pipe(Layer.provide(Memory.layer))
+
+test("a registration that never gets its turn at the room is asked to come again", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const asking = yield* Effect.forkChild(ask(world), { startImmediately: true })
+        for (let turn = 0; turn < 64; turn++) yield* TestClock.adjust(100)
+        const answer = yield* Fiber.join(asking)
+        expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+        expect(world.calls.insert.filter((kind) => kind === "client")).toEqual([])
+      }),
+    {
+      policy: { maxUnprovenClients: ceiling },
+      store: failing((below) => ({
+        insert: (record) => (record.kind === "limit" ? Effect.fail(new Conflict()) : below.insert(record))
+      }))
+    }
+  ))
+
+test("a grant that could not be removed with its client is said in the log, and keeps no client here", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const made = yield* fill(world, most)
+        const written = world.log.length
+        expect(yield* clear(world)).toBe(1)
+        expect(yield* there(world, made)).toEqual(made.map((client) => client !== made[0]))
+        const warned = world.log.slice(written).filter((line) => line.includes(`"client":"${made[0]?.id}"`))
+        expect(warned).toEqual([expect.stringMatching(/^\[\["[^"]{20}/)])
+      }),
+    {
+      policy: { maxUnprovenClients: ceiling },
+      store: failing((below) => ({
+        remove: (key) =>
+          key.kind === "grant"
+            ? Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "away" }))
+            : below.remove(key)
+      }))
+    }
   ))
 
 test("one that a person lets in while the clients are counted stays, with its own grant; the log says how many went", () => {

@@ -68,13 +68,16 @@ describe("an access token that was opened before", () => {
     }
   })
 
-  test("is found by its serial", () => {
-    const places = new Set<string>()
-    for (let n = 0; n < 100; n++) {
-      const serial = hexOf(sha256Of(Uint8Array.of(n))).slice(0, 16)
-      places.add(seal(sealer, home, { ...token, serial }).slice(serialAt, serialAt + 5))
-    }
-    expect(places.size).toBe(100)
+  test("is found by its serial, so that none takes the place of another", () => {
+    const opened = new TokenCache({ current: () => sealer }, 400)
+    const texts = Array.from({ length: 100 }, (_, n) =>
+      seal(sealer, home, { ...token, serial: hexOf(sha256Of(Uint8Array.of(n))).slice(0, 16) })
+    )
+    expect(new Set(texts.map((each) => each.slice(serialAt, serialAt + 5))).size).toBe(100)
+    const first = texts.map((each) => Result.getOrNull(opened.open(home, each, now)))
+    // What is kept is the same object, and not only like it.
+    const again = texts.map((each) => Result.getOrNull(opened.open(home, each, now)))
+    expect(again.filter((each, n) => each !== first[n])).toEqual([])
   })
 
   test("is one of as many as may be kept at hand, and is opened anew after them", () => {
@@ -97,10 +100,19 @@ describe("an access token that was opened before", () => {
     expect(opened.open(home, text, now)).toEqual(Result.fail("unknown_key"))
   })
 
-  test("is opened whatever its length", () => {
+  test("is opened whatever its length, and kept at hand up to 512 characters", () => {
     const opened = new TokenCache({ current: () => sealer }, 100)
-    const long = { ...token, resources: [Resource.make(`https://api.example.org/${"a".repeat(1000)}`)] as const }
-    const longText = seal(sealer, home, long)
-    for (const _ of [1, 2]) expect(opened.open(home, longText, now)).toEqual(Result.succeed(long))
+    const lengths = new Set<number>()
+    for (let more = 250; more < 300; more++) {
+      const long = { ...token, resources: [Resource.make(`https://api.example.org/${"a".repeat(more)}`)] as const }
+      const longText = seal(sealer, home, long)
+      const [first, again] = [1, 2].map(() => opened.open(home, longText, now))
+      expect(again).toEqual(Result.succeed(long))
+      expect(first !== undefined && again !== undefined && Result.getOrNull(first) === Result.getOrNull(again)).toBe(
+        longText.length <= 512
+      )
+      lengths.add(longText.length)
+    }
+    expect(lengths).toContain(512)
   })
 })
