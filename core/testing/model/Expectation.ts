@@ -1,4 +1,4 @@
-import type { KeyName, Ref } from "../script/Command.ts"
+import type { KeyName, PlaceName, Ref } from "../script/Command.ts"
 import type { Scope } from "./State.ts"
 
 /** Whom an ID token names, and what else it tells (OpenID Connect Core §2). */
@@ -23,6 +23,8 @@ export type Expectation =
   | { readonly _tag: "Pushed" }
   | { readonly _tag: "DeviceWaits"; readonly issuer: string }
   | { readonly _tag: "ConsentPage" }
+  /** The consent page once more, or the way to it. */
+  | { readonly _tag: "ConsentAgain"; readonly issuer: string }
   /** Something readable, and no redirect. */
   | { readonly _tag: "Page" }
   | {
@@ -54,6 +56,7 @@ export type Expectation =
       readonly resource: string | null
       readonly issuer: string
       readonly boundTo: KeyName | null
+      readonly place: PlaceName | null
     }
   | { readonly _tag: "Done"; readonly status: number }
   | { readonly _tag: "Admitted"; readonly user: string | null }

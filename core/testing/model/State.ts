@@ -1,4 +1,4 @@
-import type { KeyName, Ref } from "../script/Command.ts"
+import type { KeyName, PlaceName, Ref } from "../script/Command.ts"
 import type { WorkspaceNumber } from "./World.ts"
 
 /** `admin` is there only where the world has APIs; it implies `api`. */
@@ -62,6 +62,9 @@ export interface Request extends Asked {
 export interface Page extends Asked {
   /** The pushed request, or the device, that it is about; all pages of one are answered together. */
   readonly request: Ref | null
+  /** The one place that it is about, or whether the person chooses one on it. */
+  readonly place?: PlaceName | undefined
+  readonly chooses?: boolean | undefined
   readonly until: number
   readonly decided: "approve" | "deny" | null
   readonly decidedBy: string | null
@@ -87,6 +90,7 @@ export type Death =
   | "revoked"
   | "taken back"
   | "session ended"
+  | "left the place"
 
 /** Named after the `Decide` that began it, or after the client that acts alone. */
 export type GrantName = `grant#${Ref}` | `service#${Ref}`
@@ -111,6 +115,8 @@ export interface Grant {
   /** When the current generation was handed out. */
   readonly turnedAt: number
   readonly death: Death | null
+  /** Where it was approved, of the places that its person has: for life. */
+  readonly place?: PlaceName | undefined
   readonly signIn?: SignIn | undefined
   /** Whose answer had the first ID token. */
   readonly identifiedBy?: Ref | undefined
@@ -153,6 +159,8 @@ export interface State {
   readonly grants: ReadonlyMap<GrantName, Grant>
   readonly access: ReadonlyMap<Ref, Access>
   readonly refresh: ReadonlyMap<Ref, RefreshToken>
+  /** The places of people, by workspace and name; the host says them. */
+  readonly places: ReadonlyMap<string, ReadonlyArray<PlaceName>>
 }
 
 export const beginning = (now: number): State => ({
@@ -164,7 +172,8 @@ export const beginning = (now: number): State => ({
   pages: new Map(),
   grants: new Map(),
   access: new Map(),
-  refresh: new Map()
+  refresh: new Map(),
+  places: new Map()
 })
 
 export const sealingKey = (state: State): number => state.keys[0] ?? 0

@@ -1,4 +1,5 @@
 import type { ClientMethod } from "../script/ClientMethod.ts"
+import type { PlaceName } from "../script/Command.ts"
 
 /** The settings that a system is started with, as far as its answers depend on them. Times are in milliseconds. */
 export interface World {
@@ -31,6 +32,8 @@ export interface World {
   readonly exchanges?: boolean
   /** People sign in by OpenID Connect. A system other than the core has no part in it either. */
   readonly openId?: boolean
+  /** People have places, of which they choose one for a grant. A system other than the core has no part in it either. */
+  readonly places?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
@@ -40,6 +43,13 @@ export type WorkspaceNumber = 0 | 1
 const second = 1000
 const minute = 60 * second
 const day = 24 * 60 * minute
+
+/** What people may hand on at each place; `null`: whatever they are asked for. */
+export const placeScopes: Readonly<Record<PlaceName, ReadonlyArray<"api" | "profile"> | null>> = {
+  bakery: null,
+  mill: ["api"],
+  garden: ["profile"]
+}
 
 /** How long a browser has to come with a pushed request. */
 export const pushedTtl = minute

@@ -1,5 +1,6 @@
 import type { Authorize, Push } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
+import { drawnFor, offerOf, placesOf } from "./place.ts"
 import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
 import { type Client, type Scope, sealingKey, withPage } from "./State.ts"
@@ -115,6 +116,9 @@ export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFa
   key: sealingKey(state)
 })
 
+const offerTo = ({ client, command, scope, state }: AuthorizeFacts) =>
+  offerOf(placesOf(state, client?.workspace ?? 0, command.user), scope)
+
 export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   {
     name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
@@ -128,6 +132,11 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   },
   ...inAnyOrder(faults, sentBack),
   {
+    name: "what nobody can allow at any of their places is refused (issue 22: scopes are those of the place)",
+    when: (facts) => offerTo(facts)?.length === 0,
+    gives: sentBack("invalid_scope")
+  },
+  {
     name: "who is signed in is asked for consent (RFC 6749 §4.1.1)",
     when: () => true,
     gives: (facts) => [
@@ -135,6 +144,7 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
         expect: { _tag: "ConsentPage" },
         next: withPage(facts.state, {
           ...askedBy(facts),
+          ...drawnFor(offerTo(facts), facts.scope),
           request: null,
           until: facts.state.now + facts.world.consentTtl,
           decided: null,

@@ -1,4 +1,5 @@
 import type { Decide } from "../script/Command.ts"
+import { type Chosen, chosenOn, placesOf } from "./place.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
 import {
   type Client,
@@ -16,7 +17,22 @@ interface DecideFacts extends Facts {
   readonly command: Decide
   readonly page: Page | undefined
   readonly client: Client | undefined
+  /** What an approval says of the place. */
+  readonly chosen: Chosen
 }
+
+const isPlaceless = ({ chosen, command }: DecideFacts): boolean =>
+  command.decision === "approve" && (chosen === "not theirs" || chosen === "none chosen")
+
+const consentAgain = ({ client, state, world }: DecideFacts): ReadonlyArray<Outcome> => [
+  { expect: { _tag: "ConsentAgain", issuer: world.issuers[client?.workspace ?? 0] }, next: state }
+]
+
+/** Where a place is wanted as well, either may be told: nothing is written in both cases. */
+const nothingMore = (facts: DecideFacts): ReadonlyArray<Outcome> => [
+  ...readablePage(facts),
+  ...(isPlaceless(facts) ? consentAgain(facts) : [])
+]
 
 const readablePage = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
 
@@ -38,7 +54,7 @@ const answered = (state: State, page: Page, decided: "approve" | "deny"): State 
     .filter(({ ref, request }) => ref === page.ref || (request !== null && request === page.request))
     .reduce((before, one) => withPage(before, { ...one, decided, decidedBy: page.user }), state)
 
-const approved = (facts: DecideFacts): ReadonlyArray<Outcome> => {
+const approved = (facts: DecideFacts, at?: Exclude<Chosen, string>): ReadonlyArray<Outcome> => {
   const { state, page, command, client } = facts
   if (page === undefined || client === undefined) return []
   const grant: Grant = {
@@ -46,7 +62,8 @@ const approved = (facts: DecideFacts): ReadonlyArray<Outcome> => {
     client: page.client,
     user: page.user,
     page: page.request ?? page.ref,
-    scope: page.scope,
+    scope: at?.scope ?? page.scope,
+    place: at?.place,
     resource: page.resource,
     redirect: page.redirect,
     hasChallenge: page.hasChallenge,
@@ -100,12 +117,12 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
     when: ({ page, command, state }) =>
       // An approval that was struck before its grant began is finished by the next one.
       page?.decided === "approve" && command.decision === "approve" && grantOf(state, page) !== undefined,
-    gives: readablePage
+    gives: nothingMore
   },
   {
     name: "a page that was open for too long decides nothing",
     when: ({ page, state }) => page !== undefined && state.now >= page.until,
-    gives: readablePage
+    gives: nothingMore
   },
   {
     name: "a page sealed under a key that was dropped decides nothing",
@@ -115,7 +132,7 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
     name: "a request that was denied stays denied",
     when: ({ page, command }) => page?.decided === "deny" && command.decision === "approve",
-    gives: readablePage
+    gives: nothingMore
   },
   {
     name: "denying what the client has tokens for ends nothing",
@@ -131,18 +148,31 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
     gives: denied
   },
   {
+    name: "approving at a place that is not the person's, or not any more, writes nothing (issue 22: choice of place)",
+    when: ({ chosen }) => chosen === "not theirs",
+    gives: consentAgain
+  },
+  {
+    name: "who has several places chooses one (issue 22: choice of place)",
+    when: ({ chosen }) => chosen === "none chosen",
+    gives: consentAgain
+  },
+  {
+    name: "what is approved at a place is good there alone, for what that place takes (issue 22: choice of place)",
+    when: ({ chosen }) => typeof chosen !== "string",
+    gives: (facts) => (typeof facts.chosen === "string" ? [] : approved(facts, facts.chosen))
+  },
+  {
     name: "approving sends back a code (RFC 6749 §4.1.2)",
     when: () => true,
-    gives: approved
+    gives: (facts) => approved(facts)
   }
 ]
 
 export const decide = (facts: Facts, command: Decide): ReadonlyArray<Alternative> => {
   const page = facts.state.pages.get(command.page)
-  return firstThatHolds(decideRules, {
-    ...facts,
-    command,
-    page,
-    client: page === undefined ? undefined : facts.state.clients.get(page.client)
-  })
+  const client = page === undefined ? undefined : facts.state.clients.get(page.client)
+  const places = page === undefined ? [] : placesOf(facts.state, client?.workspace ?? 0, page.user)
+  const chosen = page === undefined ? "nowhere" : chosenOn(page, places, command.place)
+  return firstThatHolds(decideRules, { ...facts, command, page, client, chosen })
 }

@@ -22,7 +22,8 @@ const known = ({ state, standing, world, presenter }: IntrospectFacts): Readonly
     scope: standing._tag === "access" ? standing.access.scope : grant.scope,
     resource: standing._tag === "access" ? standing.access.resource : grant.resource,
     issuer: world.issuers[presenter?.workspace ?? 0],
-    boundTo: standing._tag === "access" ? standing.access.boundTo : null
+    boundTo: standing._tag === "access" ? standing.access.boundTo : null,
+    place: grant.place ?? null
   }
   return [{ expect, next: state }]
 }

@@ -10,6 +10,7 @@ import { allowExchange, exchange } from "./exchange.ts"
 import { introspect } from "./introspect.ts"
 import { ownGrant } from "./ownGrant.ts"
 import { keepHouse, wait } from "./pass.ts"
+import { belong, endAll } from "./place.ts"
 import { push, visit } from "./push.ts"
 import type { Alternative, Facts } from "./Rule.ts"
 import { redeem } from "./redeem.ts"
@@ -40,6 +41,10 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return exchange(facts, step)
     case "EndSession":
       return endSession(facts, step)
+    case "Belong":
+      return belong(facts, step)
+    case "EndAll":
+      return endAll(facts, step)
     case "Decide":
       return decide(facts, step)
     case "Redeem":

@@ -7,6 +7,7 @@ import { askDeviceRules, enterRules, pollRules } from "./device.ts"
 import { endSessionRules } from "./endSession.ts"
 import { exchangeRules } from "./exchange.ts"
 import { introspectRules } from "./introspect.ts"
+import { endAllRules } from "./place.ts"
 import { pushRules, visitRules } from "./push.ts"
 import { redeemRules } from "./redeem.ts"
 import { refreshRules } from "./refresh.ts"
@@ -25,6 +26,7 @@ export const rows: ReadonlySet<string> = new Set(
     pollRules,
     exchangeRules,
     endSessionRules,
+    endAllRules,
     decideRules,
     redeemRules,
     refreshRules,

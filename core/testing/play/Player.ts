@@ -73,6 +73,10 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
       }
       case "EndSession":
         return Effect.as(system.endSession(step.workspace, step.user), null)
+      case "Belong":
+        return Effect.as(system.belong(step.workspace, step.user, step.places), null)
+      case "EndAll":
+        return Effect.as(system.endAll(step.workspace, step.user, step.place), null)
       case "Enter":
         return entered(step, ledger)
       default:

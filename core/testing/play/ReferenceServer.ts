@@ -84,6 +84,11 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         200,
         `<form method="post" action="/consent"><input type="hidden" name="ticket" value="ticket-${step.id}"></form>`
       )
+    case "ConsentAgain":
+      return html(
+        400,
+        '<form method="post" action="/consent"><input type="hidden" name="ticket" value="ticket"></form>'
+      )
     case "Page":
       return html(400, "<p>No.</p>")
     case "SentBack": {
@@ -117,6 +122,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         client_id: `client-${expect.client}`,
         ...(expect.user === null ? {} : { sub: expect.user }),
         ...actOf(expect.actors),
+        ...(expect.place === null ? {} : { place: expect.place }),
         aud: expect.resource?.split(" ") ?? expect.issuer,
         ...(expect.boundTo === null ? {} : { cnf: { jkt: jktOf(expect.boundTo) } })
       })

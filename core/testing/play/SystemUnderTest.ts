@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
 import type { WorkspaceNumber } from "../model/World.ts"
-import type { Fault } from "../script/Command.ts"
+import type { Fault, PlaceName } from "../script/Command.ts"
 
 /**
  * A running system, as a script sees it. Everything else goes over HTTP as a value.
@@ -15,6 +15,10 @@ export interface SystemUnderTest {
   readonly allowExchange: (workspace: WorkspaceNumber, client: string, api: string | null) => Effect.Effect<void>
   /** The session that `signIn` gives ends; the person may sign in again. */
   readonly endSession: (workspace: WorkspaceNumber, user: string) => Effect.Effect<void>
+  /** The host says which places a person has, from now on. */
+  readonly belong: (workspace: WorkspaceNumber, user: string, places: ReadonlyArray<PlaceName>) => Effect.Effect<void>
+  /** All that a person let clients have at a place ends. */
+  readonly endAll: (workspace: WorkspaceNumber, user: string, place: PlaceName) => Effect.Effect<void>
   readonly pass: (millis: number) => Effect.Effect<void>
   /** A new sealing key; the others still open. */
   readonly addKey: Effect.Effect<void>

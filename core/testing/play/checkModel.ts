@@ -58,8 +58,9 @@ export const scriptOf = (
   const more = {
     keys: seed % 4 === 0,
     devices: seed % 4 === 1,
-    exchanges: seed % 8 === 3,
-    openId: seed % 16 === 7 || seed % 16 === 10
+    exchanges: seed % 8 === 3 || seed % 16 === 14,
+    openId: seed % 16 === 7 || seed % 16 === 10,
+    places: seed % 16 === 14
   }
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
   return { world, script: generate(dice, world, longest) }

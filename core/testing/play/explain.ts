@@ -48,8 +48,8 @@ const distinct = (states: ReadonlyArray<State>): ReadonlyArray<State> => {
 const sorted = (map: ReadonlyMap<string | number, unknown>): ReadonlyArray<string> =>
   [...map].map(([name, value]) => `${name} ${JSON.stringify(value)}`).sort()
 
-const keyOf = ({ now, keys, clients, requests, devices, pages, grants, access, refresh }: State): string =>
-  JSON.stringify([now, keys, ...[clients, requests, devices, pages, grants, access, refresh].map(sorted)])
+const keyOf = ({ now, keys, clients, requests, devices, pages, grants, access, refresh, places }: State): string =>
+  JSON.stringify([now, keys, ...[clients, requests, devices, pages, grants, access, refresh, places].map(sorted)])
 
 const joined = (all: ReadonlyArray<Explanation>): Explanation => ({
   states: all.flatMap(({ states }) => states),

@@ -1,17 +1,18 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { Clock, Context, Deferred, Effect, Layer, Logger, Option, References } from "effect"
 import { setServedResource } from "../../engine/administration.ts"
+import { endAll } from "../../engine/endAll.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
 import { Entropy } from "../../ports/Entropy.ts"
 import { allowances, Limiter } from "../../ports/Limiter.ts"
 import { Pages } from "../../ports/Pages.ts"
 import { RegistrationPolicy } from "../../ports/RegistrationPolicy.ts"
-import { ResourceOwner, type SignedIn } from "../../ports/ResourceOwner.ts"
+import { ResourceOwner, type SignedIn, type UserPlace } from "../../ports/ResourceOwner.ts"
 import { Signatures } from "../../ports/Signatures.ts"
 import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
-import { ClientId, UserId } from "../../rules/Id.ts"
+import { ClientId, PlaceId, UserId } from "../../rules/Id.ts"
 import { Instant } from "../../rules/Instant.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
 import { TooManyRequests } from "../../rules/Refusal.ts"
@@ -20,7 +21,8 @@ import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 import { drawFrom } from "../Draw.ts"
-import { deviceTtl, pushedTtl, type World } from "../model/World.ts"
+import { deviceTtl, placeScopes, pushedTtl, type World } from "../model/World.ts"
+import type { PlaceName } from "../script/Command.ts"
 import { manualClock, withClock } from "./ManualClock.ts"
 import { scriptSignatures } from "./proofs.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
@@ -76,14 +78,30 @@ const policyOf = (world: World): Policy => ({
 
 const sessionOf = (name: string): string => `session-of-${name}`
 
+/** What the host knows of its people, whatever becomes of the process. */
+type Belonging = Map<string, ReadonlyArray<PlaceName>>
+
+const personIn = (workspace: WorkspaceId, user: string): string => `${workspace} ${user}`
+
+const placeOf = (name: PlaceName): UserPlace => {
+  const scopes = placeScopes[name]
+  const most = scopes === null ? {} : { scopes: scopes.map((scope) => ScopeName.make(scope)) }
+  return { id: PlaceId.make(name), label: `The ${name}`, ...most }
+}
+
 /** Whoever the cookie names is signed in. */
-const peopleOf = (world: World): ResourceOwner["Service"] => ({
+const peopleOf = (world: World, belonging: Belonging): ResourceOwner["Service"] => ({
   current: (_workspace, request) =>
     Effect.sync(() => {
       const name = /^person=([a-z-]+)$/.exec(request.headers.get("cookie") ?? "")?.[1]
       return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(world, name))
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
+  ...(world.places === true
+    ? {
+        places: ({ id }, user) => Effect.sync(() => (belonging.get(personIn(id, user)) ?? []).map(placeOf))
+      }
+    : {}),
   profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: `Mx ${user}` })
 })
 
@@ -150,6 +168,7 @@ export const inProcess = Effect.fnUntraced(function* (
   // The ports that rows ask for, which a process that was killed has again when it starts.
   const ambient = yield* Effect.context<never>()
   const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
+  const belonging: Belonging = new Map()
   const limiter = paceOfDevices(clock.now)
   const start = makeTessera({ policy: policyOf(world), ...rows }).pipe(
     Effect.provide(
@@ -158,7 +177,7 @@ export const inProcess = Effect.fnUntraced(function* (
         Layer.succeed(Entropy, seededBytes(world.seed)),
         Layer.succeed(Keys, { current: () => sealer }),
         Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
-        Layer.succeed(ResourceOwner, peopleOf(world)),
+        Layer.succeed(ResourceOwner, peopleOf(world, belonging)),
         RegistrationPolicy.layerOpen,
         Layer.succeed(Limiter, limiter),
         Pages.layer(),
@@ -217,6 +236,19 @@ export const inProcess = Effect.fnUntraced(function* (
       const session = { user: UserId.make(user), sessions: [sessionOf(user)], why: "by_user", ended: () => Effect.void }
       const ended = server.services.logouts.end(workspace, { ...session, why: "by_user" })
       return Effect.provideContext(Effect.orDie(ended), surroundings)
+    },
+    belong: (number, user, places) =>
+      Effect.sync(() => {
+        const workspace = workspacesOf(world)[number]
+        if (workspace !== undefined) belonging.set(personIn(workspace.id, user), places)
+      }),
+    endAll: (number, user, place) => {
+      const workspace = workspacesOf(world)[number]
+      if (workspace === undefined) return Effect.void
+      const context = { workspace: workspace.id, requestId: "end-all", by: "command line" } as const
+      const which = { user: UserId.make(user), place: PlaceId.make(place) }
+      const ended = endAll(server.services, context, which, undefined)
+      return Effect.provideContext(Effect.orDie(Effect.asVoid(ended)), surroundings)
     },
     pass: (millis) => Effect.sync(() => clock.pass(millis)),
     addKey: turnRing((before) => [keyNumber(++made), ...before]),

@@ -236,6 +236,7 @@ const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Kno
     unless(textField(body, "client_id") === comparing.ledger.get(`client#${expect.client}`), "client_id is another's"),
     unless(expect.user === null || textField(body, "sub") === expect.user, `sub is not ${expect.user}`),
     unless(actIs(comparing.ledger, body?.act, expect.actors), `act is not of ${expect.actors.join(", ") || "nobody"}`),
+    unless(textField(body, "place") === expect.place, `place is not ${expect.place}`),
     unless(audienceIs(body, expect.resource, expect.issuer), `aud is not ${expect.resource}`),
     unless(
       JSON.stringify(body?.cnf) ===
@@ -289,6 +290,26 @@ const consentPage = (comparing: Comparing): Complaint =>
     unless(readConsentForm(comparing.response.body) !== null, "there is no consent form")
   )
 
+/** Either drawn at once, or the browser is sent to where it is drawn. */
+const consentAgain = (comparing: Comparing, { issuer }: Expectation & { readonly _tag: "ConsentAgain" }): Complaint => {
+  const location = locationOf(comparing.response)
+  if (location === null) {
+    return first(
+      status(comparing, 400),
+      unless(readConsentForm(comparing.response.body) !== null, "there is no consent form")
+    )
+  }
+  const { origin, pathname } = new URL(location.text, issuer)
+  return first(
+    status(comparing, 302, 303),
+    unless(
+      origin === new URL(issuer).origin && pathname.endsWith("/oauth/authorize"),
+      "Location is not where the page is drawn"
+    ),
+    unless(!location.parameters.has("code"), "there is a code")
+  )
+}
+
 /** Why an answer is not the expected one; `null` where it is. */
 export const mismatch = (expect: Expectation, comparing: Comparing): Complaint => {
   switch (expect._tag) {
@@ -302,6 +323,8 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
       return deviceWaits(comparing, expect)
     case "ConsentPage":
       return consentPage(comparing)
+    case "ConsentAgain":
+      return consentAgain(comparing, expect)
     case "Page":
       return page(comparing)
     case "SentBack":

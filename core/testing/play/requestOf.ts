@@ -304,7 +304,7 @@ const deciding = (scene: Scene, step: Decide): Sending => {
   const fields = Object.entries(consent?.fields ?? {}).filter(([name]) => step.by !== "forger" || name !== "csrf")
   const request = requestTo(scene, workspace, "POST", "/consent", {
     headers: form,
-    body: encoded([...fields, ["decision", step.decision]])
+    body: encoded([...fields, ...optional("place", step.place ?? null), ["decision", step.decision]])
   })
   const path = withoutOrigin(consent?.action ?? request.path)
   const user = step.by === "somebody else" ? "somebody-else" : (asked?.user ?? "")

@@ -177,11 +177,34 @@ export interface EndSession {
   readonly user: string
 }
 
+/** Where people may let a client act for them. */
+export type PlaceName = "bakery" | "mill" | "garden"
+
+/** The host says which places a person has, from now on. */
+export interface Belong {
+  readonly _tag: "Belong"
+  readonly id: Ref
+  readonly workspace: WorkspaceNumber
+  readonly user: string
+  readonly places: ReadonlyArray<PlaceName>
+}
+
+/** All ends that a person let clients have at a place. */
+export interface EndAll {
+  readonly _tag: "EndAll"
+  readonly id: Ref
+  readonly workspace: WorkspaceNumber
+  readonly user: string
+  readonly place: PlaceName
+}
+
 export interface Decide {
   readonly _tag: "Decide"
   readonly id: Ref
   readonly page: Ref
   readonly decision: "approve" | "deny"
+  /** The place that is chosen on the page. */
+  readonly place?: PlaceName | undefined
   /** Who posts the form: the one who saw it, somebody else, or a forger without its csrf field. */
   readonly by: "viewer" | "somebody else" | "forger"
 }
@@ -292,6 +315,8 @@ export type Step =
   | AllowExchange
   | Exchange
   | EndSession
+  | Belong
+  | EndAll
   | Decide
   | Redeem
   | Refresh

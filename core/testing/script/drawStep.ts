@@ -1,5 +1,6 @@
 import type { Dice } from "../Dice.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
+import { placesOf } from "../model/place.ts"
 import type { Client, Device, Grant, Page, Request, State } from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
 import { pollInterval, type WorkspaceNumber, type World } from "../model/World.ts"
@@ -12,6 +13,7 @@ import {
   type Housekeeping,
   type KeyName,
   oddRegistrations,
+  type PlaceName,
   type Poll,
   type Presented,
   type Proof,
@@ -484,6 +486,67 @@ const offersOfDevices = (
   ]
 }
 
+const placeNames: Some<PlaceName> = ["bakery", "mill", "garden"]
+const belongings: Some<ReadonlyArray<PlaceName>> = [
+  ["bakery", "mill"],
+  ["bakery", "mill", "garden"],
+  ["mill", "garden"],
+  ["bakery", "mill"],
+  ["mill"],
+  ["garden"],
+  ["bakery"],
+  []
+]
+
+/** Somebody comes to places, leaves them, and has what they let clients have there ended. */
+const offersOfPlaces = (
+  moment: Moment,
+  clients: ReadonlyArray<Client>,
+  people: ReadonlyArray<Grant>
+): ReadonlyArray<Offer> => {
+  const { dice, id, state } = moment
+  // What is not to be had at the one place that somebody has.
+  const beyond = clients
+    .filter(({ isDeleted, mayUseCodes }) => mayUseCodes && !isDeleted)
+    .flatMap((client) =>
+      ["ann", "bob"].flatMap((user) => {
+        const [place, another] = placesOf(state, client.workspace, user)
+        if (place === undefined || place === "bakery" || another !== undefined) return []
+        return [{ client, user, scope: place === "mill" ? "profile" : "api" }]
+      })
+    )
+  const placed = people.filter(({ place, death }) => place !== undefined && death === null)
+  const someone = (): { readonly workspace: WorkspaceNumber; readonly user: string } => ({
+    workspace: dice.chance(80) ? 0 : 1,
+    user: dice.pick(["ann", "ann", "bob"])
+  })
+  return [
+    [state.places.size < 2 ? 40 : 6, () => ({ _tag: "Belong", id, ...someone(), places: dice.pick(belongings) })],
+    [1, () => ({ _tag: "EndAll", id, ...someone(), place: dice.pick(placeNames) })],
+    ...offersFor(beyond, 7, (some) => {
+      const { client, ...asked } = dice.pick(some)
+      return { ...authorize(moment, [client]), ...asked }
+    }),
+    ...offersFor(placed, 5, (some) => {
+      const { client, place = "bakery", user } = young(dice, some)
+      const workspace = state.clients.get(client)?.workspace ?? 0
+      const other = mostly(dice, place, placeNames, 30)
+      return { _tag: "EndAll", id, workspace, user: user ?? "ann", place: other }
+    })
+  ]
+}
+
+/** Whoever has a choice makes one, or now and then none, or one that they have not. */
+const withPlace = (moment: Moment, step: Step): Step => {
+  const { dice, state } = moment
+  const page = step._tag === "Decide" ? state.pages.get(step.page) : undefined
+  if (step._tag !== "Decide" || page === undefined) return step
+  const places = placesOf(state, state.clients.get(page.client)?.workspace ?? 0, page.user)
+  const usual = page.chooses === true && isSome(places) ? dice.pick(places) : undefined
+  if (dice.chance(12)) return { ...step, place: dice.pick(placeNames) }
+  return usual === undefined || dice.chance(25) ? step : { ...step, place: usual }
+}
+
 /** A step that makes sense at this moment, or nearly does. */
 export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step | undefined => {
   const moment: Moment = { dice, world, state, id }
@@ -581,6 +644,11 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
     const step = dice.weighted([...offers, [7, () => ending]])?.()
     // What is signed by a key under a seal key that was dropped is for its operator to mend.
     return step?._tag === "Housekeeping" && step.what === "drop the oldest key" ? { ...step, what: "sweep" } : step
+  }
+  if (world.places === true) {
+    const exchanges = world.exchanges === true ? offersOfExchanges(moment, clients) : []
+    const step = dice.weighted([...offers, ...exchanges, ...offersOfPlaces(moment, clients, people)])?.()
+    return step === undefined ? undefined : withPlace(moment, step)
   }
   if (world.exchanges === true) return dice.weighted([...offers, ...offersOfExchanges(moment, clients)])?.()
   if (world.keys !== true) return dice.weighted(offers)?.()

@@ -41,7 +41,7 @@ const writes = (step: Step): boolean =>
   ].includes(step._tag)
 
 const canMeet = (step: Step): boolean =>
-  !["Wait", "Housekeeping", "Register", "AllowExchange", "EndSession"].includes(step._tag)
+  !["Wait", "Housekeeping", "Register", "AllowExchange", "EndSession", "Belong", "EndAll"].includes(step._tag)
 
 /** Company for a step: mostly the same again, else whatever else could be sent at that moment. */
 const company = (dice: Dice, world: World, state: State, step: Step, id: number): Step | undefined => {

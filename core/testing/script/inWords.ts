@@ -62,7 +62,11 @@ const stepInWords = (step: Step): string => {
     case "EndSession":
       return `the session of ${step.user} ends in workspace ${step.workspace}`
     case "Decide":
-      return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}`
+      return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}${unusual({ place: step.place }, [undefined])}`
+    case "Belong":
+      return `${step.user} has ${step.places.join(", ") || "no places"} in workspace ${step.workspace}`
+    case "EndAll":
+      return `all ends that ${step.user} let clients have at the ${step.place} in workspace ${step.workspace}`
     case "Redeem": {
       const { key, proof, verifier, redirect, resource } = step
       const usual = ["post", "basic", "right", "same", "none", undefined]

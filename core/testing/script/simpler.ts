@@ -44,7 +44,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
     case "Exchange":
       return plainer(step, { proof: "post", scope: null, resource: "none" })
     case "Decide":
-      return plainer(step, { by: "viewer", decision: "approve" })
+      return plainer(step, { by: "viewer", decision: "approve", place: undefined })
     case "Redeem":
       return plainer(step, { proof: "post", verifier: "right", redirect: "same", resource: "none", key: undefined })
     case "Refresh":
@@ -65,6 +65,8 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
     case "Visit":
     case "AllowExchange":
     case "EndSession":
+    case "Belong":
+    case "EndAll":
     case "DeleteClient":
     case "Housekeeping":
       return []
