@@ -107,6 +107,10 @@ export const makeClientRoom = (
   const take: ClientRoom["take"] = (workspace) =>
     Effect.suspend(() => {
       const own = placesOf(workspace)
+      if (own.left > 0) {
+        own.left--
+        return Effect.void
+      }
       return oneByOne.withPermits(1)(
         Effect.suspend(() => {
           const now = instantOf(clock)
@@ -172,7 +176,7 @@ export const makeClientRoom = (
       .filter((one) => one.mayGo)
       .sort((a, b) => a.expiresAt - b.expiresAt)
       .slice(0, Math.max(0, found.length - ceiling))
-    yield* Effect.forEach(surplus, (one) => letGo(workspace, one, now), { concurrency: 16 })
+    yield* Effect.forEach(surplus, (one) => letGo(workspace, one, now), { concurrency: 16, discard: true })
     const counted = { clients: found.length - surplus.length, whenGiven: before.given }
     const kept = yield* transact(records, entropy, workspace, fresh.id, (known = fresh) =>
       answerAndKeep<void, Census>({ ...known, counted }, undefined)

@@ -2,16 +2,18 @@ import { describe, expect, test } from "bun:test"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Fiber, Layer } from "effect"
+import { Clock, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { registerClient as addClient } from "../../core/engine/administration.ts"
+import { makeClientRoom } from "../../core/engine/ClientRoom.ts"
 import { Conflict, type Listing, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
   companies,
@@ -242,6 +244,22 @@ test("a registration that never gets its turn at the room is asked to come again
         insert: (record) => (record.kind === "limit" ? Effect.fail(new Conflict()) : below.insert(record))
       }))
     }
+  ))
+
+test("a workspace that has places waits for no other that is held up", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const below = yield* Storage
+      const slow = WorkspaceId.make("slow")
+      const insert: typeof below.insert = (record) => (record.workspace === slow ? Effect.never : below.insert(record))
+      const { clients, grants } = world.services
+      const entropy = { bytes: (length: number) => new Uint8Array(length) }
+      const room = makeClientRoom({ ...below, insert }, clients, grants, entropy, standardPolicy, yield* Clock.Clock)
+      yield* room.take(world.workspace.id)
+      yield* Effect.forkChild(room.take(slow), { startImmediately: true })
+      const waited = yield* Effect.forkChild(room.take(world.workspace.id), { startImmediately: true })
+      expect(waited.pollUnsafe()).toEqual(Exit.void)
+    }).pipe(Effect.provide(Memory.layer, { local: true }))
   ))
 
 test("a grant that could not be removed with its client is said in the log, and keeps no client here", () =>
