@@ -2,7 +2,7 @@ import { Effect, Redacted, Result } from "effect"
 import type { Members } from "../codec/Jws.ts"
 import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { type SignatureFault, Signatures, type Wrapping } from "../ports/Signatures.ts"
+import { type SignatureFault, Signatures, type WrappedKey, type Wrapping } from "../ports/Signatures.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { type Algorithm, type PublicKey, thumbprint } from "../rules/Jwk.ts"
@@ -95,10 +95,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
   const records = makeRecords(storage, signingKind)
   const recent = new TtlCache<SigningKeys>(workspacesKept, staleness)
   /** Lives as long as the copy of the keys above: to find a key in the adapter again costs as much as a seal. */
-  const unwrapped = new WeakMap<
-    SigningKey,
-    { readonly sealKey: SealKey | undefined; readonly sign: Effect.Effect<Sign> }
-  >()
+  const unwrapped = new WeakMap<SigningKey, { readonly by: SealKey; readonly sign: Effect.Effect<Sign> }>()
 
   const wrappingOf = (place: Place, sealKey: SealKey, kid: string): Wrapping => ({
     key: Redacted.make(keys.current().mac(sealKey, place, "signing", purpose), { label: "key of signing keys" }),
@@ -175,25 +172,27 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     return key ?? (yield* new Contended())
   })
 
-  const wrappedKey = (workspace: Workspace, { kid, wrapped }: SigningKey) => {
-    const sealKey = keys.current().find(wrapped.by)
-    return sealKey === undefined
-      ? Result.fail(sealKeyMissing(wrapped.by))
-      : Result.succeed({ wrapped: wrapped.text, wrapping: wrappingOf(workspace, sealKey, kid) })
+  const wrappedUnder = (sealKey: SealKey, workspace: Workspace, { kid, wrapped }: SigningKey): WrappedKey => ({
+    wrapped: wrapped.text,
+    wrapping: wrappingOf(workspace, sealKey, kid)
+  })
+
+  /** A seal key that has left the ring brings no key back, whatever was unwrapped by it before. */
+  const sealKeyOf = ({ wrapped: { by } }: SigningKey): Result.Result<SealKey, PortUnavailable> => {
+    const found = keys.current().find(by)
+    return found === undefined ? Result.fail(sealKeyMissing(by)) : Result.succeed(found)
   }
 
   const signWith = (workspace: Workspace, key: SigningKey): Effect.Effect<Sign, PortUnavailable> => {
-    // A seal key that has left the ring signs no more, whatever was unwrapped by it before.
-    const sealKey = keys.current().find(key.wrapped.by)
+    const by = sealKeyOf(key)
+    if (Result.isFailure(by)) return Effect.fail(by.failure)
     const known = unwrapped.get(key)
-    if (known !== undefined && known.sealKey === sealKey) return known.sign
-    const wrapped = wrappedKey(workspace, key)
-    if (Result.isFailure(wrapped)) return Effect.fail(wrapped.failure)
-    return Effect.mapBoth(signatures.signer(wrapped.success, key.algorithm), {
+    if (known?.by === by.success) return known.sign
+    return Effect.mapBoth(signatures.signer(wrappedUnder(by.success, workspace, key), key.algorithm), {
       onFailure: unavailable,
       onSuccess: (sign): Sign => {
         const signs: Sign = (header, claims) => Effect.mapError(sign({ ...header, kid: key.kid }, claims), unavailable)
-        unwrapped.set(key, { sealKey, sign: Effect.succeed(signs) })
+        unwrapped.set(key, { by: by.success, sign: Effect.succeed(signs) })
         return signs
       }
     })
@@ -223,13 +222,13 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     const anew = new Map<string, SigningKey["wrapped"]>()
     for (const key of found.keys) {
       if (key.wrapped.by === first.id) continue
-      const wrapped = wrappedKey(workspace, key)
-      if (Result.isFailure(wrapped)) {
-        yield* Effect.logError(wrapped.failure.reason, { workspace: workspace.id, kid: key.kid })
+      const by = sealKeyOf(key)
+      if (Result.isFailure(by)) {
+        yield* Effect.logError(by.failure.reason, { workspace: workspace.id, kid: key.kid })
         continue
       }
       const text = yield* Effect.mapError(
-        signatures.rewrap(wrapped.success, wrappingOf(workspace, first, key.kid)),
+        signatures.rewrap(wrappedUnder(by.success, workspace, key), wrappingOf(workspace, first, key.kid)),
         unavailable
       )
       anew.set(key.wrapped.text, { by: first.id, text })

@@ -214,6 +214,9 @@ export const withRefresh = (state: State, ref: Ref, refresh: RefreshToken): Stat
 
 export const dead = (state: State, grant: Grant, death: Death): State => withGrant(state, { ...grant, death })
 
+export const allDead = (state: State, grants: ReadonlyArray<Grant>, death: Death): State =>
+  grants.reduce((before, grant) => dead(before, grant, death), state)
+
 const day = 24 * 60 * 60 * 1000
 
 export const keptWhenRegistered = 30 * day

@@ -1,6 +1,6 @@
 import type { EndSession } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule } from "./Rule.ts"
-import { dead, type Grant, isAlive, type State } from "./State.ts"
+import { allDead, type Grant, isAlive, type State } from "./State.ts"
 
 interface EndFacts extends Facts {
   readonly command: EndSession
@@ -16,10 +16,7 @@ export const endSessionRules: ReadonlyArray<Rule<EndFacts>> = [
   {
     name: "the end of a session ends its codes, and what it issued to clients that are told (OpenID Connect Back-Channel Logout §2.7)",
     when: ({ issued }) => issued.length > 0,
-    gives: ({ issued, state }) => {
-      const next = issued.reduce((before, grant) => dead(before, grant, "session ended"), state)
-      return [{ expect: { _tag: "Silence" }, next }]
-    }
+    gives: ({ issued, state }) => [{ expect: { _tag: "Silence" }, next: allDead(state, issued, "session ended") }]
   },
   {
     name: "the end of a session leaves alone what outlives it (OpenID Connect Core §11)",

@@ -1,6 +1,6 @@
 import type { Belong, EndAll, PlaceName } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule } from "./Rule.ts"
-import { dead, type Grant, isAlive, type Page, type Scope, type State } from "./State.ts"
+import { allDead, type Grant, isAlive, type Page, type Scope, type State } from "./State.ts"
 import { reaches } from "./scope.ts"
 import { placeScopes, type WorkspaceNumber } from "./World.ts"
 
@@ -71,10 +71,7 @@ export const endAllRules: ReadonlyArray<Rule<EndAllFacts>> = [
   {
     name: "who left a place has nothing there any more (issue 22: endAll for a user and a place)",
     when: ({ ending }) => ending.length > 0,
-    gives: ({ ending, state }) => {
-      const next = ending.reduce((before, grant) => dead(before, grant, "left the place"), state)
-      return [{ expect: { _tag: "Silence" }, next }]
-    }
+    gives: ({ ending, state }) => [{ expect: { _tag: "Silence" }, next: allDead(state, ending, "left the place") }]
   },
   {
     name: "who left a place keeps what they have at others (issue 22: endAll for a user and a place)",
