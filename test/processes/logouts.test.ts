@@ -74,11 +74,16 @@ const endLeases = ({ folder }: RunningServer) =>
     const { values } = yield* records.list(home, "queues", { after: undefined, limit: 10 })
     let leased = false
     for (const queue of values) {
-      if (queue._tag !== "Queue" || queue.lease === null) continue
-      leased = true
-      const kept = yield* records.get(home, logoutKind.id(queue))
-      const over = { ...queue, lease: { ...queue.lease, until: queue.dueAt } }
-      yield* records.replace(home, kept?.version ?? 0, over, "a minute later")
+      const ended = Effect.gen(function* () {
+        const kept = yield* records.get(home, logoutKind.id(queue))
+        if (kept?.value._tag !== "Queue" || kept.value.lease === null) return false
+        const { lease, ...rest } = kept.value
+        const over = { ...rest, lease: { ...lease, until: rest.dueAt } }
+        yield* records.replace(home, kept.version, over, "a minute later")
+        return true
+      })
+      // The server that was started anew writes to it, too.
+      if (yield* Effect.retry(ended, { times: 16, while: ({ _tag }) => _tag === "Conflict" })) leased = true
     }
     return leased
   }).pipe(Effect.scoped, Effect.orDie)
