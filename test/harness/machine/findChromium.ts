@@ -1,6 +1,7 @@
 import { isExecutable, onPath } from "./onPath.ts"
 
-const names = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
+/** The headless shell is Chromium without its windows: the same pages for half the processor time. */
+const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
 
 const bundles = [
   "/Applications/Chromium.app/Contents/MacOS/Chromium",

@@ -33,12 +33,22 @@ const apt = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   return yield* new NotInstalled({ message: `apt-get ${args[0]} failed: ${reason ?? `status ${status}`}` })
 })
 
+/** Not every distribution has the smaller one. */
+const smaller: Readonly<Record<string, string>> = { chromium: "chromium-headless-shell" }
+
+const smallest = (name: string) => {
+  const other = smaller[name]
+  if (other === undefined) return Effect.succeed(name)
+  return apt("install", "--simulate", other).pipe(Effect.match({ onSuccess: () => other, onFailure: () => name }))
+}
+
 export const canInstallPackages = (): boolean => process.getuid?.() === 0 && onPath("apt-get").some(isExecutable)
 
 /** Installs Debian packages without starting their services. */
-export const installPackages = (names: ReadonlyArray<string>): Effect.Effect<void, NotInstalled> =>
+export const installPackages = (wanted: ReadonlyArray<string>): Effect.Effect<void, NotInstalled> =>
   Effect.gen(function* () {
     yield* apt("update")
+    const names = yield* Effect.forEach(wanted, smallest)
     yield* apt("install", "--yes", "--no-install-recommends", "--download-only", ...names)
     yield* withoutServices
     // A late answer to Ctrl-C is better than half an installation.
