@@ -13,14 +13,14 @@ import { approve, leave, owner, signedOutAt, signedOutUri } from "./signIn.ts"
  * go-oidc and x/oauth2 where it has Go and can get them.
  */
 
-/** Go keeps what it built in a cache of its own: the first build on a machine takes a minute. */
+/** Go keeps what it built in a cache of its own: the first build on a machine takes a minute, less without optimising. */
 const cached = join(import.meta.dir, "..", "..", "node_modules", ".cache", "go")
 
 const goProgram = (): string | undefined => {
   const program = join(cached, "signin")
   mkdirSync(cached, { recursive: true })
   try {
-    execFileSync("go", ["build", "-o", program, "."], {
+    execFileSync("go", ["build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", program, "."], {
       cwd: join(import.meta.dir, "goOidc"),
       env: { ...process.env, GOFLAGS: "-buildvcs=false" },
       stdio: ["ignore", "ignore", "pipe"]

@@ -99,8 +99,10 @@ describe("the package, installed by npm into an empty project", () => {
 })
 
 describe("the entries for drivers and frameworks", () => {
+  const peers = ["@types", "elysia", "ioredis", "postgres"]
+
   /** What the compiler says of our declarations and of the file that uses them; others' are not ours to mend. */
-  const complaints = (peers: ReadonlyArray<string>) =>
+  const complaints = () =>
     Effect.gen(function* () {
       const folder = yield* throwawayFolder("peers")
       const packages = join(folder, "node_modules")
@@ -118,12 +120,9 @@ describe("the entries for drivers and frameworks", () => {
     }).pipe(Effect.scoped, Effect.runPromise)
 
   test(
-    "are type-checked beside those, as a bundler resolves, and say whom they miss",
+    "are type-checked beside those, as a bundler resolves",
     async () => {
-      expect(await complaints(["@types", "elysia", "ioredis", "postgres"])).toEqual([])
-      const without = (await complaints(["@types"])).join("\n")
-      expect(without).toContain("'elysia'")
-      expect(without).toContain("'ioredis'")
+      expect(await complaints()).toEqual([])
     },
     aMachineUnderLoad
   )
