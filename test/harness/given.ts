@@ -39,6 +39,9 @@ export const node24 = given("TEST_NODE24", "Node 24")
 /** With the clients of others in Python; `undefined` where the machine has none, as the run says. */
 export const python = (): string | undefined => process.env.TEST_PYTHON || undefined
 
+/** The engine of Workers; `undefined` on a platform that it is not built for, as the run says. */
+export const workerd = (): string | undefined => process.env.TEST_WORKERD || undefined
+
 /** The server as `npm run build:binary` makes it. */
 export const executable = given("TESSERA_EXECUTABLE", "the executable")
 

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
+import { join } from "node:path"
+import { Effect } from "effect"
 import { Cluster, Redis } from "ioredis"
 import { chromium } from "playwright-core"
 import postgres from "postgres"
-import { chromiumPath, node, node20, node22, node24, postgresUrl, redisClusterUrl, redisUrl } from "./given.ts"
+import { chromiumPath, node, node20, node22, node24, postgresUrl, redisClusterUrl, redisUrl, workerd } from "./given.ts"
+import { isBuiltHere } from "./machine/findWorkerd.ts"
+import { startWorkers } from "./startWorkers.ts"
 
 const nodesOf = (url: string) =>
   url
@@ -67,5 +71,16 @@ describe("what npm test brings", () => {
     expect(Number(versionOf(node()).split(".")[0])).toBeGreaterThanOrEqual(20)
     expect([node20(), node22(), node24()].map((one) => versionOf(one).split(".")[0])).toEqual(["20", "22", "24"])
     expect(sqlite.stdout.trim()).toBe("function")
+  })
+
+  test("a workerd wherever there is one, which serves a module and has nothing of Node's", async () => {
+    const engine = workerd()
+    expect(engine !== undefined).toBe(isBuiltHere)
+    if (engine === undefined) return
+    const served = Effect.gen(function* () {
+      const { url } = yield* startWorkers(engine, { module: join(import.meta.dir, "onWorkers.ts") })
+      return yield* Effect.promise(async () => (await fetch(url)).json())
+    })
+    expect(await Effect.runPromise(Effect.scoped(served))).toEqual({ engine: "Cloudflare-Workers", hasNode: false })
   })
 })

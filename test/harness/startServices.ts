@@ -3,6 +3,7 @@ import { buildExecutable } from "./buildExecutable.ts"
 import { equip } from "./machine/equip.ts"
 import { findNode20, findNode22, findNode24 } from "./machine/findNode.ts"
 import { findPython } from "./machine/findPython.ts"
+import { findWorkerd } from "./machine/findWorkerd.ts"
 import type { NotInstalled } from "./machine/installPackages.ts"
 import type { ServerFailed } from "./Server.ts"
 import { startPostgres } from "./startPostgres.ts"
@@ -23,7 +24,7 @@ const settings = { max_connections: "200" }
 export const startServices: Effect.Effect<Environment, NotInstalled | ServerFailed, Scope.Scope> = Effect.gen(
   function* () {
     const { postgresBin, redis, chromium } = yield* equip
-    const [postgres, single, cluster, executable, node20, node22, node24, python] = yield* Effect.all(
+    const [postgres, single, cluster, executable, node20, node22, node24, python, workerd] = yield* Effect.all(
       [
         fromEnvironment("TEST_POSTGRES_URL", startPostgres({ settings, ...(postgresBin ? { bin: postgresBin } : {}) })),
         fromEnvironment("TEST_REDIS_URL", startRedis(redis)),
@@ -32,7 +33,8 @@ export const startServices: Effect.Effect<Environment, NotInstalled | ServerFail
         findNode20,
         findNode22,
         findNode24,
-        findPython
+        findPython,
+        findWorkerd
       ],
       { concurrency: "unbounded" }
     )
@@ -47,6 +49,7 @@ export const startServices: Effect.Effect<Environment, NotInstalled | ServerFail
       ...(postgresBin ? { TEST_POSTGRES_BIN: postgresBin } : {}),
       ...(redis ? { TEST_REDIS_SERVER: redis.server, TEST_REDIS_CLI: redis.cli } : {}),
       ...(python ? { TEST_PYTHON: python } : {}),
+      ...(workerd ? { TEST_WORKERD: workerd } : {}),
       ...(chromium ? { CHROMIUM_PATH: chromium } : {})
     }
   }
