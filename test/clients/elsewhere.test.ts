@@ -1,50 +1,19 @@
 import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
-import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Effect } from "effect"
 import * as oauth from "oauth4webapi"
 import * as openid from "openid-client"
 import { freePort } from "../harness/freePort.ts"
 import { node24 } from "../harness/given.ts"
 import { startChild } from "../runtimes/given/Child.ts"
-import { asWorker } from "./asWorker.ts"
 import { adaDecides, type Elsewhere, statusAt, withElsewhere } from "./elsewhere.ts"
 import { httpsHost } from "./httpsHost.ts"
-import { asTransport, McpMemory } from "./McpMemory.ts"
-import type { Told } from "./mcpTools.ts"
+import { McpMemory } from "./McpMemory.ts"
+import { askedFor, call, said } from "./mcpCalls.ts"
 
 /** APIs on other origins than the issuer, and clients of others that find and call them. */
 
 const redirectUri = "http://localhost:3118/callback"
-
-const toolCalled = async (transport: StreamableHTTPClientTransport, name: string): Promise<unknown> => {
-  const client = new Client({ name: "client", version: "1" })
-  await client.connect(asTransport(transport))
-  const { content } = await client.callTool({ name, arguments: {} })
-  await client.close()
-  return content
-}
-
-/** Calls a tool as an application does: sent to the person, it comes back with a code and calls again. */
-const call = async (memory: McpMemory, url: string, name: string, most = memory.asked.length + 2): Promise<unknown> => {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: memory })
-  try {
-    return await toolCalled(transport, name)
-  } catch (error) {
-    const sentTo = memory.asked.at(-1)
-    if (!(error instanceof UnauthorizedError) || sentTo === undefined || memory.asked.length > most) throw error
-    const back = await adaDecides(sentTo)
-    await transport.finishAuth(String(back.searchParams.get("code")))
-    return call(memory, url, name, most)
-  }
-}
-
-const askedFor = ({ asked }: McpMemory) =>
-  asked.map(({ searchParams }) => [searchParams.getAll("resource").join(" "), searchParams.get("scope")])
-
-const said = (text: string) => [{ type: "text", text }]
 
 describe("the MCP SDK", () => {
   test("is led from each API to the issuer, and comes back for more where a tool takes more", () =>
@@ -78,34 +47,22 @@ describe("the MCP SDK", () => {
     }))
 })
 
-test("the MCP SDK goes by the address of its document, on Bun, on Node and as on Workers, steps up, and renews", () =>
+test("the MCP SDK goes by the address of its document, on Bun and on Node, steps up, and renews", () =>
   Effect.gen(function* () {
     const documents = yield* httpsHost
     const document = documents.publish("/mcp/client.json", { redirect_uris: ["http://localhost/callback"] })
     const nodePort = yield* freePort
-    const workersPort = yield* freePort
-    const worker = yield* Effect.promise(() => asWorker<Told>(join(import.meta.dir, "mcpOnWorkers.ts")))
     const started = (told: object) =>
       startChild(node24(), [join(import.meta.dir, "mcpOnNode.ts"), JSON.stringify(told)])
     yield* Effect.promise(() =>
       withElsewhere(
-        ({ issuer, onNode, onWorkers, tools }) =>
+        ({ issuer, onNode, tools }) =>
           Effect.gen(function* () {
-            if (onNode === undefined || onWorkers === undefined) throw new Error("the issuer knows no API elsewhere")
-            yield* Effect.acquireRelease(
-              Effect.sync(() =>
-                Bun.serve({
-                  hostname: "127.0.0.1",
-                  port: workersPort,
-                  fetch: (request) => worker.fetch(request, onWorkers)
-                })
-              ),
-              (server) => Effect.promise(() => server.stop(true))
-            )
+            if (onNode === undefined) throw new Error("the issuer knows no API on Node")
             const child = yield* started(onNode)
             yield* Effect.promise(() => child.says(/^ready$/m))
             yield* Effect.promise(async () => {
-              for (const at of [tools, onNode.at, onWorkers.at]) {
+              for (const at of [tools, onNode.at]) {
                 const memory = new McpMemory({ document, renews: false })
                 expect(await call(memory, at, "read")).toEqual(said("read for ada"))
                 expect(await call(memory, at, "change")).toEqual(said("change for ada"))
@@ -127,7 +84,7 @@ test("the MCP SDK goes by the address of its document, on Bun, on Node and as on
               expect([renewing.asked.length, renewing.held.refresh_token === first?.refresh_token]).toEqual([1, false])
             })
           }).pipe(Effect.scoped, Effect.runPromise),
-        { fetch: documents.fetch, nodePort, workersPort }
+        { fetch: documents.fetch, nodePort }
       )
     )
     expect(documents.asked).toEqual(["/mcp/client.json"])

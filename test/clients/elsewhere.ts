@@ -18,8 +18,14 @@ export interface Elsewhere {
   readonly orders: string
   /** What a further MCP server, at an address of the test's own, is told to be one of the issuer's APIs. */
   readonly onNode: OnNode | undefined
-  /** The same for one that is a module of Workers. */
-  readonly onWorkers: Told | undefined
+  /** The same for a module of Workers. */
+  readonly onWorkers: OnWorkers | undefined
+}
+
+/** Two MCP servers on one port: one asks the issuer, the other takes JWTs. */
+export interface OnWorkers {
+  readonly remote: Told
+  readonly signed: Told
 }
 
 /** Each has two tools, `read` and `change`; of the scopes the second implies the first. */
@@ -85,8 +91,9 @@ export const withElsewhere = async (
   const issuer = `http://127.0.0.1:${servers.auth.port}`
   const tools = `http://localhost:${servers.tools.port}/mcp`
   const orders = `http://127.0.0.1:${servers.orders.port}/v1/orders`
-  const at = (port: number | undefined) => (port === undefined ? undefined : `http://127.0.0.1:${port}/mcp`)
-  const [notes, maps] = [at(nodePort), at(workersPort)]
+  const at = (port: number | undefined, path = "/mcp") =>
+    port === undefined ? undefined : `http://127.0.0.1:${port}${path}`
+  const [notes, maps, charts] = [at(nodePort), at(workersPort), at(workersPort, "/signed/mcp")]
   const auth = createTessera(
     options({
       ...over,
@@ -95,8 +102,17 @@ export const withElsewhere = async (
       resources: [
         { at: tools, name: "Tools", scopes: [reads.change, reads.read] },
         { at: orders, name: "Orders", scopes: [takes.change, takes.read], accessTokenFormat: "jwt" },
-        ...[notes, maps].flatMap((at) =>
-          at === undefined ? [] : [{ at, name: "Notes", scopes: [reads.change, reads.read] }]
+        ...[notes, maps, charts].flatMap((at) =>
+          at === undefined
+            ? []
+            : [
+                {
+                  at,
+                  name: "Notes",
+                  scopes: [reads.change, reads.read],
+                  accessTokenFormat: at === charts ? ("jwt" as const) : ("opaque" as const)
+                }
+              ]
         )
       ]
     })
@@ -114,7 +130,8 @@ export const withElsewhere = async (
     const ordersMcp = mcpOf(orders, takes, byKeys.guard)
     late.orders = (request) => ofOrders.serveMetadata(request) ?? ordersMcp(request)
     const onNode = notes && nodePort && { port: nodePort, issuer, apiKey: key, at: notes, needed: reads }
-    const onWorkers = maps && { issuer, apiKey: key, at: maps, needed: reads }
+    const told = { issuer, apiKey: key, needed: reads }
+    const onWorkers = maps && charts && { remote: { ...told, at: maps }, signed: { ...told, at: charts } }
     await body({ auth, issuer, tools, orders, onNode: onNode || undefined, onWorkers: onWorkers || undefined })
   } finally {
     await auth.close()

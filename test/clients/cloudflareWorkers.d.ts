@@ -1,0 +1,4 @@
+/** What a module finds in its environment before any request. */
+declare module "cloudflare:workers" {
+  export const env: Readonly<Record<string, unknown>>
+}
