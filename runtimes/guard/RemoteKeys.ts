@@ -1,6 +1,7 @@
 import { type Clock, Effect, Result } from "effect"
 import { type PublicKey, readJwkSet } from "../../core/rules/Jwk.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
+import { sharesWaiting } from "./sharesWaiting.ts"
 
 /** As long as the server lets them be kept. */
 const freshFor = 5 * 60_000
@@ -31,12 +32,18 @@ const readSet = (text: string): Fetched => {
   }
 }
 
-/** The keys of an authorization server, fetched when they are needed, and one fetch for all who wait. */
+/**
+ * The keys of an authorization server, fetched when they are needed, and one fetch for all who wait. Where nobody can wait
+ * with another, each fetches them who has none to go on with.
+ */
 export class RemoteKeys {
   readonly #options: RemoteKeysOptions
+  readonly #shares = sharesWaiting()
   #keys: ReadonlyArray<PublicKey> = []
   #fetchedAt: number | undefined
   #triedAt: number | undefined
+  /** Of a fetch that has not ended. */
+  #begunAt: number | undefined
   #flight: Promise<void> | undefined
 
   constructor(options: RemoteKeysOptions) {
@@ -48,9 +55,20 @@ export class RemoteKeys {
     const named = () => this.#keys.filter((key) => key.kid === kid)
     const known = named()
     if (this.#isYounger(this.#fetchedAt, freshFor) && known.length > 0) return known
-    if (this.#flight === undefined && !this.#isYounger(this.#triedAt, heldOffFor)) this.#flight = this.#renew()
-    await this.#flight
-    return this.#isYounger(this.#fetchedAt, usableFor) ? named() : undefined
+    if (!this.#shares && this.#isUsable() && this.#isYounger(this.#begunAt, this.#options.timeout)) {
+      return known.length > 0 ? known : undefined
+    }
+    let flight = this.#shares ? this.#flight : undefined
+    if (flight === undefined && !this.#isYounger(this.#triedAt, heldOffFor)) {
+      flight = this.#renew()
+      this.#flight = flight
+    }
+    await flight
+    return this.#isUsable() ? named() : undefined
+  }
+
+  #isUsable(): boolean {
+    return this.#isYounger(this.#fetchedAt, usableFor)
   }
 
   /** A clock that was set back does not make anything younger. */
@@ -62,8 +80,10 @@ export class RemoteKeys {
   async #renew(): Promise<void> {
     const { clock, tell } = this.#options
     const askedAt = clock.currentTimeMillisUnsafe()
-    this.#triedAt = askedAt
+    this.#begunAt = askedAt
     const fetched = await this.#fetch()
+    this.#triedAt = askedAt
+    this.#begunAt = undefined
     if (Result.isSuccess(fetched)) {
       this.#keys = fetched.success
       this.#fetchedAt = askedAt

@@ -15,6 +15,7 @@ import { readSaid, type Said } from "./jwtClaims.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { RemoteKeys } from "./RemoteKeys.ts"
 import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
+import { sharesWaiting } from "./sharesWaiting.ts"
 import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
 /** Tokens whose signature held lately, and grants that stood. */
@@ -48,6 +49,7 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
   const within = asking?.within ?? 0
   const standing = new AnswerCache({ ttl: within, negativeTtl: within, maxEntries: kept })
   const questions = new Map<string, Promise<boolean | undefined>>()
+  const shares = sharesWaiting()
 
   const tell = (of: "keys" | "standing") => (failure: IntrospectionFailure) => {
     const noteFailed = (cause: unknown) => Effect.runFork(Effect.logError("onFailure failed", cause))
@@ -101,6 +103,7 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     const now = clock.currentTimeMillisUnsafe()
     if (standing.get(name, now) !== undefined) return false
     if (standing.get(grant, now) !== undefined) return true
+    if (!shares) return ask(text, name, grant)
     const flying = questions.get(name)
     if (flying !== undefined) return flying
     const flight = ask(text, name, grant).finally(() => questions.delete(name))

@@ -16,6 +16,7 @@ import {
   readOptions
 } from "./RemoteGuardOptions.ts"
 import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
+import { sharesWaiting } from "./sharesWaiting.ts"
 import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
 /** Whose tokens an event of the audit stream may have ended; `undefined` where it ends nobody's. */
@@ -54,8 +55,11 @@ type Told = Pick<Answer, "binding" | "caller" | "implied">
 
 type Outcome = Result.Result<Told, IntrospectionFailure>
 
-interface Flight {
+interface Question {
   readonly askedAt: number
+}
+
+interface Flight extends Question {
   readonly outcome: Promise<Outcome>
 }
 
@@ -88,6 +92,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const fetchIt = options.fetch ?? ((url, init) => fetch(url, init))
   const cache = new AnswerCache(read)
   const flights = new Map<string, Flight>()
+  const shares = sharesWaiting()
   const seen = options.seenProofs === undefined ? makeSeenHere() : makeSeenInStore(options.seenProofs)
   const shown = makeShown(seen)
 
@@ -103,15 +108,28 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     Effect.try({ try: () => tell(failure), catch: (cause) => cause }).pipe(Effect.catch(noteFailed))
 
   // The flights are fewer: one that was forgotten is still a question under way.
-  let underWay = 0
+  const underWay = new Set<Question>()
+
+  /** Long past its time, a question's own request is gone, and nothing ends it any more. */
+  const isLost = ({ askedAt }: Question, now: number): boolean => now < askedAt || now > askedAt + 2 * read.timeout
+
+  const isRoom = (now: number): boolean => {
+    if (underWay.size < read.questionsAtOnce) return true
+    for (const one of underWay) if (isLost(one, now)) underWay.delete(one)
+    for (const [name, one] of flights) if (isLost(one, now)) flights.delete(name)
+    return underWay.size < read.questionsAtOnce
+  }
+
   const question = (token: string) =>
     Effect.suspend((): Effect.Effect<Answer, IntrospectionFailure> => {
-      if (underWay >= read.questionsAtOnce) return Effect.fail({ _tag: "TooMany" })
-      underWay++
-      const ended = Effect.sync(() => {
-        underWay--
-      })
-      return Effect.ensuring(introspect(read, fetchIt, token), ended)
+      const askedAt = clock.currentTimeMillisUnsafe()
+      if (!isRoom(askedAt)) return Effect.fail({ _tag: "TooMany" })
+      const mine: Question = { askedAt }
+      underWay.add(mine)
+      return Effect.ensuring(
+        introspect(read, fetchIt, token),
+        Effect.sync(() => underWay.delete(mine))
+      )
     })
 
   const asking = (token: string): Promise<Result.Result<Answer, IntrospectionFailure>> =>
@@ -125,7 +143,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const ask = (name: string, token: string, now: number): Promise<Outcome> => {
     const flying = flights.get(name)
     // Whoever joins believes an answer that was asked for earlier, so it is held to the same bound as the cache.
-    if (flying !== undefined && now < flying.askedAt + read.ttl) return flying.outcome
+    if (shares && flying !== undefined && now < flying.askedAt + read.ttl) return flying.outcome
     const outcome = asking(token).then((answered) => {
       // Forgotten meanwhile, or asked anew: this answer is for those who wait for it, and for nobody after them.
       if (flights.get(name) === flight) {

@@ -95,6 +95,17 @@ const scene = async (over: Partial<JwtGuardOptions> = {}, published: ReadonlyArr
   return { ask, claimsOf, failures, line, token, wait }
 }
 
+/** What is made while the platform says this of itself. */
+const withNavigator = async <A>(value: object, make: () => Promise<A>): Promise<A> => {
+  const { navigator } = globalThis
+  Object.defineProperty(globalThis, "navigator", { value, configurable: true })
+  try {
+    return await make()
+  } finally {
+    Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true })
+  }
+}
+
 type Scene = Awaited<ReturnType<typeof scene>>
 
 /** Each member that a token has to have, left out. */
@@ -307,6 +318,39 @@ describe("a guard over JWTs", () => {
     const again = Array.from({ length: 100 }, (_, n) => token({ header: { kid: `again ${n}` } }))
     await Promise.all(again.map(async (made) => expect(await ask(await made)).toBe(401)))
     expect(line.asked).toBe(3)
+  })
+
+  test("fetches keys for each request that has none to go on with, where none can wait with another, as on Workers", async () => {
+    const fetches = Array.from({ length: 5 }, () => Promise.withResolvers<(answer: Response) => void>())
+    let asked = 0
+    const fetch = () => new Promise<Response>((resolve) => fetches[asked++]?.resolve(resolve))
+    const answer = async (which: number, ...keys: ReadonlyArray<Key>) =>
+      (await fetches[which]?.promise)?.(Response.json({ keys: keys.map(({ jwk }) => jwk) }))
+    const asOnWorkers = { userAgent: "Cloudflare-Workers" }
+    const { ask, claimsOf, token, wait } = await withNavigator(asOnWorkers, () => scene({ fetch }))
+    const claims = { exp: claimsOf().exp + 600 }
+    const [named, unnamed] = [await token({ claims }), await token({ claims, by: two })]
+    void ask(named)
+    const admitted = ask(named)
+    await answer(1, one)
+    expect(await admitted).toHaveProperty("_tag", "User")
+    await wait(30_000)
+    // What is not answered any more: who began it is gone.
+    void ask(unnamed)
+    await fetches[2]?.promise
+    expect([await ask(unnamed), asked]).toEqual([503, 3])
+    // The keys are no longer fresh then, and usable.
+    await wait(271_000)
+    void ask(unnamed)
+    await fetches[3]?.promise
+    await wait(2999)
+    expect(await ask(named)).toHaveProperty("_tag", "User")
+    expect([await ask(unnamed), asked]).toEqual([503, 4])
+    await wait(1)
+    const renewed = ask(unnamed)
+    await answer(4, one, two)
+    expect(await renewed).toHaveProperty("_tag", "User")
+    expect([await ask(await token({ claims, by: rsa })), asked]).toEqual([401, 5])
   })
 
   test("takes nothing more by a key that was taken back, once keys are fetched anew", async () => {

@@ -1,0 +1,23 @@
+import { env } from "cloudflare:workers"
+import { guard } from "../../runtimes/fetch.ts"
+import { jwtGuard, remoteGuard } from "../../runtimes/guard.ts"
+import type { Words } from "./workers.test.ts"
+
+/** The test's own words, which nobody checks here. */
+const { issuer, resource } = env as unknown as Words
+
+const common = { issuer, apiKey: "key", resource, timeout: "1 second" } as const
+const needs = { scopes: ["api"] }
+const answer = () => new Response("admitted")
+
+const routes: Readonly<Record<string, (request: Request) => Promise<Response>>> = {
+  "/remote": guard(remoteGuard(common), needs, answer),
+  "/one": guard(remoteGuard({ ...common, timeout: "500 millis", questionsAtOnce: 1 }), needs, answer),
+  "/keys": guard(jwtGuard({ issuer, resource }), needs, answer),
+  "/standing": guard(jwtGuard(common), needs, answer)
+}
+
+export default {
+  fetch: (request: Request): Response | Promise<Response> =>
+    routes[new URL(request.url).pathname]?.(request) ?? new Response(null, { status: 404 })
+}
