@@ -19,7 +19,7 @@ import { Documents as NoDocuments } from "../ports/Documents.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
-import { type DocumentHosts, isAmong, takesHost } from "../rules/DocumentHosts.ts"
+import { type DocumentHosts, isBanned, takesHost } from "../rules/DocumentHosts.ts"
 import { grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -181,7 +181,7 @@ export const makeBroughtClients = ({
     if (hosts === undefined || !takesHost(hosts, host) || !fits(workspace, identifier)) return Effect.fail(unknown)
     return Effect.flatMap(openings.current(workspace, now), (current): Effect.Effect<void, NoSuchClient> => {
       if (!isTaken(current, host)) return Effect.fail(unknown)
-      return isAmong(current.blockedHosts ?? none, host) ? Effect.fail(refused) : Effect.void
+      return isBanned(current.blockedHosts ?? none, host) ? Effect.fail(refused) : Effect.void
     })
   }
 
@@ -339,7 +339,7 @@ export const makeBroughtClients = ({
     })
     // An owner who blocks the host writes that first and looks for its clients then: one of the two finds the other.
     const blocked = yield* openings.blockedHosts(workspace.id)
-    if (brought.document !== undefined && isAmong(blocked, brought.document.host)) {
+    if (brought.document !== undefined && isBanned(blocked, brought.document.host)) {
       yield* clients.remove(workspace.id, fresh.id)
       return yield* Effect.fail(refused)
     }

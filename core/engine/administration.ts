@@ -30,7 +30,7 @@ import { tokenExchange } from "../oauth/grants/tokenExchange.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
-import { type DocumentHosts, isAmong, isDocumentHost, mostHosts } from "../rules/DocumentHosts.ts"
+import { type DocumentHosts, isBanned, isDocumentHost, mostHosts } from "../rules/DocumentHosts.ts"
 import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
 import { currentInstant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy, ProfileName } from "../rules/Policy.ts"
@@ -419,7 +419,7 @@ export const blockClientHost = Effect.fn("administration.blockClientHost")(funct
     (slice) => services.clients.list(workspace.id, slice),
     ({ id, origin }) =>
       Effect.sync(() => {
-        if (origin?.document !== undefined && isAmong([host], origin.document.host)) found.push(id)
+        if (origin?.document !== undefined && isBanned([host], origin.document.host)) found.push(id)
       })
   )
   yield* Effect.forEach(found, (id) => deleteClient(services, auditContext, id), { concurrency: 16, discard: true })

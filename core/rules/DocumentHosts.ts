@@ -21,9 +21,13 @@ export const DocumentHosts = Schema.Union([
 ])
 export type DocumentHosts = typeof DocumentHosts.Type
 
-/** Whether one of the entries is of this host. */
-export const isAmong = (hosts: ReadonlyArray<string>, host: string): boolean =>
+/** Whether one of the entries is of this host, at its port. */
+const isAmong = (hosts: ReadonlyArray<string>, host: string): boolean =>
   hosts.some((one) => one === host || (one.startsWith("*.") && host.endsWith(one.slice(1))))
+
+/** Whether a ban is of this host. One that names no port is of all of them: who has the host has those. */
+export const isBanned = (banned: ReadonlyArray<string>, host: string): boolean =>
+  isAmong(banned, host) || isAmong(banned, host.replace(/:[0-9]+$/, ""))
 
 /** Whether documents of a host are taken; where nothing is said, they are. */
 export const takesHost = (hosts: DocumentHosts | undefined, host: string): boolean =>

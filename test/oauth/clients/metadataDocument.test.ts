@@ -327,6 +327,26 @@ describe("an owner", () => {
       })
     ))
 
+  test.each([
+    ["app.example.org", true, true],
+    ["*.example.org", true, true],
+    ["app.example.org:8443", false, true]
+  ])("who blocks %s blocks each of its ports, unless one is named", (host, usual, other) =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const clients = [clientAt(), clientAt(web.publish("https://app.example.org:8443/client.json"))] as const
+        const tokens = yield* Effect.forEach(clients, (client) => signInToApp(world, client))
+        const owner = { workspace: world.workspace.id, requestId: "test", by: "command line" } as const
+        yield* blockClientHost(world.services, owner, world.workspace, host)
+        yield* minutes(0.5)
+        const ended = yield* Effect.forEach(tokens, ({ access }) => companies(world, access))
+        expect(ended.map(({ status }) => status === 401)).toEqual([usual, other])
+        const asked = yield* Effect.forEach(clients, (client) => ask(world, client))
+        expect(asked.map(({ status }) => status === 400)).toEqual([usual, other])
+      })
+    )
+  )
+
   test("who blocks a host while a person approves leaves no client of it", () =>
     withWeb((world) =>
       Effect.gen(function* () {
