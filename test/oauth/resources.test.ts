@@ -177,7 +177,8 @@ describe("a guard of a resource elsewhere, in the server's own process", () => {
         expect(yield* challenge([], undefined)).toBe(`Bearer resource_metadata="${issuer}${well}/reports"`)
         expect(yield* challenge(["mcp"], mcp, bearing("x"))).toContain('error="invalid_token"')
         expect(yield* challenge(["mcp"], mcp, bearing("x"))).toContain('scope="mcp"')
-        const { access } = yield* letIn(world, { scope: "api:read" })
+        // All that the operation takes, also what the caller has: a client asks for just this.
+        const { access } = yield* letIn(world, { scope: "api:read mcp" })
         const narrow = yield* challenge(["api", "mcp"], undefined, bearing(access))
         expect(narrow).toContain('error="insufficient_scope"')
         expect(narrow).toContain('scope="api mcp"')
