@@ -113,6 +113,18 @@ describe("a yes that counts again", () => {
     )
   }
 
+  test("not after a sign-in that was asked for: who asks for it wants the person there", () =>
+    afterYes((given) =>
+      Effect.gen(function* () {
+        const away = new URL(header(yield* ask(given, { prompt: "login" }), "location") ?? "", theWorkspace.issuer)
+        const back = away.searchParams.get("return_to") ?? ""
+        yield* TestClock.adjust("1 minute")
+        const as = `alice; session=new; since=${t0 + 60_000}`
+        expect(outcome(yield* given.world.send("GET", back, { as }))).toBe("page 200")
+        expect(outcome(yield* ask(given, {}, as))).toBe("code")
+      })
+    ))
+
   test("not by a server that asks every time, with a page or without", () =>
     afterYes(
       (given) =>

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { blockClientHost, takeClientDocuments, unblockClientHost } from "../../../core/engine/administration.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
 import { byOwner } from "../../given/auditContext.ts"
-import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import { DocumentsWeb, documentMembers } from "../../given/documentsWeb.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -207,6 +207,58 @@ describe("a document that changes", () => {
       })
     ))
 
+  test.each([
+    ["no-store", 5],
+    ["max-age=600", 10],
+    ["max-age=31536000", 24 * 60]
+  ])("is asked for again when its cache ends, which is between five minutes and a day: %s", (cacheControl, fresh) =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        web.publish(address, {}, { cacheControl })
+        yield* ask(world)
+        yield* minutes(fresh - 0.1)
+        yield* ask(world)
+        expect(web.asked.length).toBe(1)
+        yield* minutes(0.2)
+        yield* ask(world)
+        expect(web.asked.length).toBe(2)
+      })
+    )
+  )
+
+  test.each([
+    [5 * 1024, 200],
+    [5 * 1024 + 1, 400]
+  ])("may be %d bytes long: %d", (length, status) =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const document = JSON.stringify({ client_id: address, ...documentMembers, more: "" })
+        web.pages.set(address, {
+          body: document.replace('"more":""', `"more":"${"m".repeat(length - document.length)}"`)
+        })
+        expect((yield* ask(world)).status).toBe(status)
+      })
+    )
+  )
+
+  test.each([
+    ["stays as it is", {}, false],
+    ["has another page of its own", { client_uri: "https://app.example.org/other" }, true],
+    ["returns elsewhere too", { redirect_uris: [redirectUri, "https://app.example.org/other"] }, true]
+  ])("is asked about again, where a person's yes would count for one that %s", (_, members, asks) =>
+    withWeb(
+      (world, web) =>
+        Effect.gen(function* () {
+          yield* signInToApp(world, clientAt())
+          web.publish(address, members)
+          yield* minutes(11)
+          const answer = yield* ask(world)
+          expect([answer.status, header(answer, "location") === undefined]).toEqual(asks ? [200, true] : [303, false])
+        }),
+      { policy: { consent: "remember" } }
+    )
+  )
+
   test("loses a redirect URI at once, for pages and codes that are out", () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
@@ -261,13 +313,13 @@ describe("a document that is not there", () => {
       Effect.gen(function* () {
         let tokens = yield* signInToApp(world, clientAt())
         web.pages.set(address, "unreachable")
-        yield* days(6)
+        yield* days(6.9)
         expect((yield* ask(world)).status).toBe(503)
         tokens = tokensOf(yield* refresh(world, clientAt(), tokens.refresh))
         const asked = web.asked.length
         tokens = tokensOf(yield* refresh(world, clientAt(), tokens.refresh))
         expect(web.asked.length).toBe(asked)
-        yield* days(2)
+        yield* days(0.2)
         expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(503)
         web.pages.set(address, { body: "{}" })
         yield* minutes(1)
@@ -293,6 +345,22 @@ describe("an owner", () => {
         expect((yield* companies(world, tokens.access)).status).toBe(401)
         expect(jsonOf(yield* refresh(world, clientAt(), tokens.refresh)).error).toBe("invalid_grant")
       })
+    ))
+
+  test("who deletes such a client ends what people said of it: a yes does not count again when others let it in", () =>
+    withWeb(
+      (world) =>
+        Effect.gen(function* () {
+          yield* signInToApp(world, clientAt())
+          expect((yield* ask(world)).status).toBe(303)
+          const [row] = yield* clientRows(world)
+          if (row === undefined) throw new Error("no row")
+          yield* minutes(1)
+          yield* world.services.clients.remove(world.workspace.id, row.id)
+          yield* signInToApp(world, clientAt(), {}, "bob")
+          expect((yield* ask(world)).status).toBe(200)
+        }),
+      { policy: { consent: "remember" } }
     ))
 
   test("finds no second name of such a client in the id of its record", () =>
