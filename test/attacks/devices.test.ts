@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memory } from "../../adapters/memory/Memory.ts"
+import type { Client } from "../../core/client/Client.ts"
 import { deviceGrant } from "../../core/client/Profile.ts"
 import { limitsOf, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
@@ -137,6 +138,24 @@ describe("the page that a code leads to", () => {
       const sent = { as: "alice", headers: formHeaders, body: form({ ...fields, decision: "approve" }) }
       expect(pageName(yield* world.send("POST", "/consent", sent))).not.toBe("consent-approved")
       expect(yield* polledAs(world, tv, told)).toBe("authorization_pending")
+    })
+  )
+
+  attack("asks for the tick however well the client is known: an owner's, and one that was let in before", (world) =>
+    Effect.gen(function* () {
+      const tv = yield* deviceClient(world)
+      yield* answerAs(world, (yield* waitingDevice(world, tv)).userCode, "approve")
+      for (const madeBy of ["itself", "owner"] as const) {
+        const known = (stored: Client): Client => ({ ...stored, madeBy, provenAt: stored.createdAt })
+        yield* Effect.orDie(world.services.clients.change(world.workspace.id, ClientId.make(tv.id), known))
+        const told = yield* waitingDevice(world, tv)
+        const page = yield* enterCode(world, told.userCode)
+        expect(page.body).toContain('name="acknowledged"')
+        const { acknowledged: _, ...fields } = hiddenFields(page.body)
+        const sent = { as: "alice", headers: formHeaders, body: form({ ...fields, decision: "approve" }) }
+        expect(pageName(yield* world.send("POST", "/consent", sent))).not.toBe("consent-approved")
+        expect(yield* polledAs(world, tv, told)).toBe("authorization_pending")
+      }
     })
   )
 
@@ -438,6 +457,16 @@ describe("with limits", () => {
         if (status === 429) stopped++
       }
       expect(stopped).toBe(5)
+    })
+  )
+
+  limited("all that guess together, from everywhere, are stopped", (world) =>
+    Effect.gen(function* () {
+      const name = (at: number) => `m${[...String(at)].map((digit) => "abcdefghij".charAt(Number(digit))).join("")}`
+      const guessed = (guess: number) =>
+        Effect.map(enterCode(world, "BBBB-BBBB", name(guess), `198.51.${guess % 200}.7`), ({ status }) => status)
+      for (let guess = 0; guess < 1000; guess++) expect(yield* guessed(guess)).toBe(400)
+      expect(yield* guessed(1000)).toBe(429)
     })
   )
 })

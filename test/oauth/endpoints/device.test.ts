@@ -237,6 +237,16 @@ describe("the page for codes", () => {
         }
         expect(bodies.size).toBe(1)
         expect(world.audit.filter(({ event }) => event._tag === "Refused")).toHaveLength(5)
+        // What was answered or came too late waits no more, and is told like what was never there.
+        for (const decision of ["approve", "deny", undefined] as const) {
+          const { userCode: spent } = yield* waitingDevice(world, tv)
+          if (decision === undefined) yield* TestClock.adjust("10 minutes")
+          else yield* answerAs(world, spent, decision)
+          const page = yield* enterCode(world, spent)
+          expect([page.status, pageName(page)]).toEqual([400, "device"])
+        }
+        const reasons = world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))
+        expect(reasons.slice(5)).toEqual(["answered", "answered", "expired"])
       })
     ))
 
