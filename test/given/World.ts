@@ -163,8 +163,11 @@ const people = (
     }),
   signOut: () => Effect.succeed([["set-cookie", "person=; Max-Age=0"]]),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
-  asserted: (_workspace, { subject }, make) =>
-    Effect.succeed(make || ["alice", "bob"].includes(subject) ? Option.some(UserId.make(subject)) : Option.none()),
+  /** An issuer may know one person by several names: `work|alice` is alice, too. */
+  asserted: (_workspace, { subject }, make) => {
+    const user = subject.replace(/^work\|/, "")
+    return Effect.succeed(make || ["alice", "bob"].includes(user) ? Option.some(UserId.make(user)) : Option.none())
+  },
   profile: (_workspace, user) =>
     Effect.sync(() =>
       gone.has(user) ? Option.none<Profile>() : Option.some({ name: `Mx ${user}`, ...profile, sub: user })

@@ -136,6 +136,26 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
       })
     ))
 
+  test("is on one grant for each issuer, subject and client, of which a person ends one without the others", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const another = "https://login.other.example"
+        yield* trust(world, { issuer: another })
+        const tokens = yield* Effect.forEach([{}, { sub: "work|alice" }, { iss: another }], (claims) =>
+          Effect.flatMap(signed(claimsFor(client, claims)), (jwt) =>
+            Effect.map(bring(world, client, jwt), (answer) => text(jsonOf(answer).access_token))
+          )
+        )
+        const grants = yield* grantsOf(world)
+        expect(grants).toHaveLength(3)
+        const [one] = grants
+        if (one === undefined) throw new Error("no grant")
+        yield* endGrant(world.services, byOwner(world), one.id)
+        const live = yield* Effect.forEach(tokens, (token) => told(world, token))
+        expect(live.filter(({ active }) => active === true)).toHaveLength(2)
+      })
+    ))
+
   test("that was issued before the person ended the connection brings nothing; a later one does, and old tokens stay dead", () =>
     inCompany(({ client, world }) =>
       Effect.gen(function* () {
@@ -178,6 +198,8 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
           expect(yield* told(world, text(jsonOf(answer).access_token))).toMatchObject({ aud: orders })
           const wider = yield* bring(world, client, assertion, { resource: issuer })
           expect([wider.status, jsonOf(wider).error]).toEqual([400, "invalid_target"])
+          const beyond = yield* bring(world, client, yield* signed(claimsFor(client, { resource: issuer })))
+          expect([beyond.status, jsonOf(beyond).error]).toEqual([400, "invalid_target"])
         }),
       { resources: [orders] },
       { resolve: () => withOrders }
@@ -197,11 +219,11 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
   })
 
   test("without a client is taken where the owner says so", async () => {
-    const plain = (takes: "any" | "id-jag") =>
+    const plain = (takes: "any" | "id-jag", by?: string) =>
       inCompany(
         ({ client, world }) =>
           Effect.map(
-            Effect.flatMap(signed(claimsFor(client, { client_id: undefined, jti: undefined }), { typ: "JWT" }), (jwt) =>
+            Effect.flatMap(signed(claimsFor(client, { client_id: by, jti: undefined }), { typ: "JWT" }), (jwt) =>
               bring(world, client, jwt)
             ),
             ({ status }) => status
@@ -209,6 +231,7 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
         { takes }
       )
     expect([await plain("any"), await plain("id-jag")]).toEqual([200, 400])
+    expect(await plain("any", "A".repeat(22))).toBe(400)
   })
 
   test("stands in the metadata with its profile, and not in a server without signatures", async () => {
