@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { userGrants } from "../../core/grant/Grant.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import type { UserPlace } from "../../core/ports/ResourceOwner.ts"
@@ -402,6 +403,15 @@ describe("a choice of places", () => {
         const page = yield* ask(given)
         expect([shown(page), chosen(page)]).toEqual([["museum", "bakery"], "museum"])
         expect(chosen(yield* ask(given, "alice", { place_hint: "bakery" }))).toBe("bakery")
+        for (const last of ["bakery", "museum", "bakery"]) {
+          yield* TestClock.adjust("1 second")
+          yield* post(given, yield* ask(given), { place: last })
+          const again = yield* ask(given)
+          expect([shown(again)[0], chosen(again)]).toEqual([last, last])
+        }
+        // Of many, also one that was found by a search.
+        yield* post(given, yield* ask(given, "many"), { place: "org_39" }, "many")
+        expect(shown(yield* ask(given, "many"))).toEqual(["org_39", ...many.slice(0, 9).map(({ id }) => String(id))])
       })
     ))
 

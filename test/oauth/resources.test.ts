@@ -155,6 +155,10 @@ describe("a guard of a resource elsewhere, in the server's own process", () => {
         expect(yield* admitted(world, forTools.access, "/mcp/x", mcp, ["mcp"])).toBe(true)
         expect(yield* admitted(world, forTools.access, "/mcp-other", mcp, ["mcp"])).toBe(false)
         expect(yield* admitted(world, forTools.access, "/mcp/%2e%2e/admin", mcp, ["mcp"])).toBe(false)
+        // Whatever path is called: a guard that stands before one API is no guard of its neighbour.
+        const forReports = yield* letIn(world, { resource: reports, scope: "api:read" })
+        expect(yield* admitted(world, forReports.access, "/reports/1", reports)).toBe(true)
+        expect(yield* admitted(world, forReports.access, "/reports/1", `${issuer}/orders`)).toBe(false)
         const unnamed = yield* letIn(world, { scope: "mcp" })
         expect(yield* admitted(world, unnamed.access, "/mcp", mcp, ["mcp"])).toBe(true)
         expect(yield* admitted(world, unnamed.access, "/", api, [])).toBe(false)
