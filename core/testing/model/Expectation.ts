@@ -21,6 +21,8 @@ export type Expectation =
   | { readonly _tag: "Refused"; readonly status: ReadonlyArray<number>; readonly error: ReadonlyArray<string> }
   | { readonly _tag: "Registered"; readonly hasSecret: boolean; readonly grants: ReadonlyArray<string> }
   | { readonly _tag: "Pushed" }
+  /** By the issuer of an assertion: what its client brings here. */
+  | { readonly _tag: "Attested" }
   | { readonly _tag: "DeviceWaits"; readonly issuer: string }
   | { readonly _tag: "ConsentPage" }
   /** The consent page once more, or the way to it. */

@@ -1,4 +1,4 @@
-import type { KeyName, PlaceName, Ref } from "../script/Command.ts"
+import type { AsserterName, Attest, KeyName, PlaceName, Ref, TrustTerms } from "../script/Command.ts"
 import type { WorkspaceNumber } from "./World.ts"
 
 /** `admin` is there only where the world has APIs; it implies `api`. */
@@ -13,6 +13,8 @@ export interface Client {
   readonly mayUseCodes: boolean
   readonly mayActAlone: boolean
   readonly mayAskByDevice: boolean
+  /** An owner registered it for assertions of issuers (RFC 7523 §2.1). */
+  readonly bringsAssertions: boolean
   /** Of the host's own grant types, those that it registered for. */
   readonly ownGrants: ReadonlyArray<string>
   readonly redirects: ReadonlyArray<string>
@@ -91,9 +93,10 @@ export type Death =
   | "taken back"
   | "session ended"
   | "left the place"
+  | "connection ended"
 
-/** Named after the `Decide` that began it, or after the client that acts alone. */
-export type GrantName = `grant#${Ref}` | `service#${Ref}`
+/** Named after the `Decide` or the `Bring` that began it, or after the client that acts alone. */
+export type GrantName = `grant#${Ref}` | `service#${Ref}` | `asserted#${Ref}`
 
 export interface Grant {
   readonly name: GrantName
@@ -120,6 +123,10 @@ export interface Grant {
   readonly signIn?: SignIn | undefined
   /** Whose answer had the first ID token. */
   readonly identifiedBy?: Ref | undefined
+  /** The issuer that it is from, as it was trusted then. */
+  readonly asserted?: { readonly issuer: AsserterName; readonly since: number } | undefined
+  /** When its person ended it, where it is from an issuer. */
+  readonly endedAt?: number | undefined
 }
 
 /** Who exchanged a token for another, and which. */
@@ -147,6 +154,18 @@ export interface RefreshToken {
   readonly key: number
 }
 
+/** How far an issuer is trusted, and since when with these keys. */
+export interface Trust {
+  readonly terms: TrustTerms
+  readonly since: number
+}
+
+/** What an issuer said about somebody. */
+export interface Assertion extends Attest {
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
 /** Everything that the protocol's answers depend on. Random values have names here, never texts. */
 export interface State {
   readonly now: number
@@ -161,6 +180,11 @@ export interface State {
   readonly refresh: ReadonlyMap<Ref, RefreshToken>
   /** The places of people, by workspace and name; the host says them. */
   readonly places: ReadonlyMap<string, ReadonlyArray<PlaceName>>
+  /** By workspace and name. */
+  readonly trusted: ReadonlyMap<string, Trust>
+  readonly assertions: ReadonlyMap<Ref, Assertion>
+  /** Whom issuers let in, by workspace and name, and when. */
+  readonly met: ReadonlyMap<string, number>
 }
 
 export const beginning = (now: number): State => ({
@@ -173,7 +197,10 @@ export const beginning = (now: number): State => ({
   grants: new Map(),
   access: new Map(),
   refresh: new Map(),
-  places: new Map()
+  places: new Map(),
+  trusted: new Map(),
+  assertions: new Map(),
+  met: new Map()
 })
 
 export const sealingKey = (state: State): number => state.keys[0] ?? 0
@@ -212,6 +239,26 @@ export const withRefresh = (state: State, ref: Ref, refresh: RefreshToken): Stat
   refresh: put(state.refresh, ref, refresh)
 })
 
+export const trustedIn = (workspace: WorkspaceNumber, issuer: AsserterName): string => `${workspace} ${issuer}`
+
+/** `null`: it is trusted no more. */
+export const withTrust = (
+  state: State,
+  workspace: WorkspaceNumber,
+  issuer: AsserterName,
+  trust: Trust | null
+): State => {
+  const trusted = new Map(state.trusted)
+  if (trust === null) trusted.delete(trustedIn(workspace, issuer))
+  else trusted.set(trustedIn(workspace, issuer), trust)
+  return { ...state, trusted }
+}
+
+export const withAssertion = (state: State, assertion: Assertion): State => ({
+  ...state,
+  assertions: put(state.assertions, assertion.id, assertion)
+})
+
 export const dead = (state: State, grant: Grant, death: Death): State => withGrant(state, { ...grant, death })
 
 export const allDead = (state: State, grants: ReadonlyArray<Grant>, death: Death): State =>
@@ -228,6 +275,11 @@ export const keptWhenUsed = 29 * day
 export const isInDoubt = (state: State, client: Client): boolean =>
   !client.hasCompletedAFlow && state.now >= client.keptUntil
 
+/** What an issuer brought is worth something as long as that is trusted, and as it was then. */
+const isVouchedFor = ({ clients, trusted }: State, { asserted, client }: Grant): boolean =>
+  asserted === undefined ||
+  trusted.get(trustedIn(clients.get(client)?.workspace ?? 0, asserted.issuer))?.since === asserted.since
+
 /** Deleting a client is enough to end all that it was ever granted. */
 export const isAlive = (state: State, grant: Grant): boolean =>
-  grant.death === null && state.clients.get(grant.client)?.isDeleted === false
+  grant.death === null && state.clients.get(grant.client)?.isDeleted === false && isVouchedFor(state, grant)

@@ -34,6 +34,8 @@ export interface World {
   readonly openId?: boolean
   /** People have places, of which they choose one for a grant. A system other than the core has no part in it either. */
   readonly places?: boolean
+  /** Clients bring assertions of issuers that an owner trusts. A system other than the core has no part in it either. */
+  readonly assertions?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
@@ -57,6 +59,13 @@ export const pushedTtl = minute
 /** How long the codes of a device are good, and how long it has to wait between two polls (RFC 8628 §3.2). */
 export const deviceTtl = 10 * minute
 export const pollInterval = 5 * second
+
+/** Who is here from the start, in every workspace. */
+export const residents: ReadonlyArray<string> = ["ann", "bob"]
+
+/** How far the clock of an issuer of assertions may be off, and how far away the end of one may be. */
+export const assertionLeeway = 10 * second
+export const longestAssertion = 60 * minute
 
 /** What a server does that nobody has configured. */
 export const defaultWorld: World = {

@@ -64,10 +64,19 @@ export const belong = ({ state }: Facts, { places, user, workspace }: Belong): R
 ]
 
 interface EndAllFacts extends Facts {
+  readonly command: EndAll
   readonly ending: ReadonlyArray<Grant>
 }
 
 export const endAllRules: ReadonlyArray<Rule<EndAllFacts>> = [
+  {
+    name: "who ends the connection with a client ends all that it came to by it (issue 24: revocable there)",
+    when: ({ command, ending }) => command.client !== undefined && ending.length > 0,
+    gives: ({ ending, state }) => {
+      const over = ending.map((grant) => (grant.asserted === undefined ? grant : { ...grant, endedAt: state.now }))
+      return [{ expect: { _tag: "Silence" }, next: allDead(state, over, "connection ended") }]
+    }
+  },
   {
     name: "who left a place has nothing there any more (issue 22: endAll for a user and a place)",
     when: ({ ending }) => ending.length > 0,
@@ -80,14 +89,17 @@ export const endAllRules: ReadonlyArray<Rule<EndAllFacts>> = [
   }
 ]
 
-export const endAll = (facts: Facts, { place, user, workspace }: EndAll): ReadonlyArray<Alternative> => {
+export const endAll = (facts: Facts, command: EndAll): ReadonlyArray<Alternative> => {
+  const { client, place, user, workspace } = command
   const { state } = facts
   const ending = [...state.grants.values()].filter(
     (grant) =>
-      grant.place === place &&
+      (place === undefined || grant.place === place) &&
+      (client === undefined || grant.client === client) &&
       grant.user === user &&
-      isAlive(state, grant) &&
+      // One whose issuer is trusted no more is there, and would count again.
+      (grant.asserted === undefined ? isAlive(state, grant) : grant.death === null) &&
       state.clients.get(grant.client)?.workspace === workspace
   )
-  return firstThatHolds(endAllRules, { ...facts, ending })
+  return firstThatHolds(endAllRules, { ...facts, command, ending })
 }

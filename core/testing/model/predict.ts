@@ -1,5 +1,6 @@
 import type { Step } from "../script/Command.ts"
 import { authorize } from "./authorize.ts"
+import { attest, bring, trustIssuer } from "./bring.ts"
 import { check } from "./check.ts"
 import { clientCredentials } from "./clientCredentials.ts"
 import { decide } from "./decide.ts"
@@ -39,6 +40,12 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return allowExchange(facts, step)
     case "Exchange":
       return exchange(facts, step)
+    case "TrustIssuer":
+      return trustIssuer(facts, step)
+    case "Attest":
+      return attest(facts, step)
+    case "Bring":
+      return bring(facts, step)
     case "EndSession":
       return endSession(facts, step)
     case "Belong":

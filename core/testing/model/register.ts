@@ -6,6 +6,9 @@ import type { World } from "./World.ts"
 
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
+/** RFC 7523 §2.1. */
+export const assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
 interface RegisterFacts extends Facts {
   readonly command: Register
 }
@@ -18,10 +21,11 @@ const badRedirects: ReadonlySet<OddRegistration | null> = new Set<OddRegistratio
   "relative"
 ])
 
-/** No client of a script is an owner's. */
+/** No client of a script is an owner's, save those that bring assertions. */
 const grantsOf = (kind: ClientKind, world: World): ReadonlyArray<string> => {
   const alone = world.workspaceAccess === "owner" ? [] : ["client_credentials"]
   if (kind === "service") return alone
+  if (kind === "enterprise") return [assertionGrant]
   if (kind === "device") return [deviceGrant, "refresh_token"]
   const code = ["authorization_code", "refresh_token"]
   if (kind === "device with a secret") return [...code, deviceGrant]
@@ -68,12 +72,13 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             mayUseCodes: grants.includes("authorization_code"),
             mayActAlone: grants.includes("client_credentials"),
             mayAskByDevice: grants.includes(deviceGrant),
+            bringsAssertions: grants.includes(assertionGrant),
             ownGrants: ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : [])),
             redirects: command.redirects,
             serves: null,
             keptUntil: state.now + keptWhenRegistered,
-            hasCompletedAFlow: false,
-            heldUnder: world.rowsAtConsent === true ? sealingKey(state) : null,
+            hasCompletedAFlow: command.kind === "enterprise",
+            heldUnder: world.rowsAtConsent === true && command.kind !== "enterprise" ? sealingKey(state) : null,
             isDeleted: false,
             deletedAt: null
           })

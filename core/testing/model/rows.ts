@@ -1,4 +1,5 @@
 import { authorizeRules } from "./authorize.ts"
+import { bringRules } from "./bring.ts"
 import { checkRules } from "./check.ts"
 import { clientCredentialsRules } from "./clientCredentials.ts"
 import { decideRules } from "./decide.ts"
@@ -25,6 +26,7 @@ export const rows: ReadonlySet<string> = new Set(
     enterRules,
     pollRules,
     exchangeRules,
+    bringRules,
     endSessionRules,
     endAllRules,
     decideRules,

@@ -2,7 +2,7 @@ import type { Scope } from "./State.ts"
 import type { World } from "./World.ts"
 
 /** The scopes that there are, in the order in which they are told. */
-const registry = ({ apis, openId }: World): ReadonlyArray<Scope> => [
+export const known = ({ apis, openId }: World): ReadonlyArray<Scope> => [
   "api",
   "profile",
   ...(apis === true ? (["admin"] as const) : []),
@@ -20,21 +20,19 @@ const wasSent = (asked: string | null): asked is string => asked !== null && ask
 export const grantable = (asked: string | null, world: World): ReadonlyArray<Scope> => {
   if (!wasSent(asked)) return ["api"]
   const words = asked.split(" ")
-  return registry(world).filter((scope) => words.includes(scope))
+  return known(world).filter((scope) => words.includes(scope))
 }
 
 /** What a refresh asks for, beyond what it may have. */
 export const asksBeyond = (asked: string | null, granted: ReadonlyArray<Scope>, world: World): boolean =>
-  wasSent(asked) && registry(world).some((scope) => asked.split(" ").includes(scope) && !reaches(granted, scope))
+  wasSent(asked) && known(world).some((scope) => asked.split(" ").includes(scope) && !reaches(granted, scope))
 
 export const asksOnlyUnknown = (asked: string | null, world: World): boolean =>
   wasSent(asked) && grantable(asked, world).length === 0
 
 export const asksForUnknown = (asked: string | null, world: World): boolean =>
-  wasSent(asked) && asked.split(" ").some((word) => registry(world).every((scope) => scope !== word))
+  wasSent(asked) && asked.split(" ").some((word) => known(world).every((scope) => scope !== word))
 
 /** A refresh without a scope has the grant's; one may ask for what the grant's imply, in their place. */
 export const narrowed = (asked: string | null, granted: ReadonlyArray<Scope>, world: World): ReadonlyArray<Scope> =>
-  wasSent(asked)
-    ? registry(world).filter((scope) => asked.split(" ").includes(scope) && reaches(granted, scope))
-    : granted
+  wasSent(asked) ? known(world).filter((scope) => asked.split(" ").includes(scope) && reaches(granted, scope)) : granted

@@ -47,7 +47,7 @@ const withAccessToken = (
 ): ReadonlyArray<Outcome> => {
   const { ref, grant, scope, resource, boundTo, exchanged } = issued
   const full = state.now + facts.world.accessTtl
-  const end = grant.user === null ? full : endOf(grant, facts)
+  const end = grant.user === null || grant.asserted !== undefined ? full : endOf(grant, facts)
   const latest = exchanged?.expiresAt ?? full
   const expiries = new Set([full, Math.min(end, full)].map((at) => Math.min(at, latest)))
   return [...expiries].map((expiresAt) => {

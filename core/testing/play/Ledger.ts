@@ -44,6 +44,12 @@ export const needs = (step: Step): ReadonlyArray<string> => {
       return [`client#${step.by}`]
     case "AllowExchange":
       return [`client#${step.client}`]
+    case "Attest":
+      return step.names === null ? [] : [`client#${step.names}`]
+    case "Bring":
+      return [`assertion#${step.assertion}`, `client#${step.by}`]
+    case "EndAll":
+      return step.client === undefined ? [] : [`client#${step.client}`]
     case "Refresh":
     case "Exchange":
     case "Revoke":
@@ -85,6 +91,9 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       keep("user code", textField(body, "user_code"))
       break
     }
+    case "Attest":
+      keep("assertion", textField(jsonOf(response), "assertion"))
+      break
     case "Push":
       keep("request", textField(jsonOf(response), "request_uri"))
       break
@@ -101,6 +110,7 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
     case "Redeem":
     case "Poll":
     case "Exchange":
+    case "Bring":
     case "Refresh":
     case "ClientCredentials":
     case "OwnGrant": {

@@ -4,8 +4,9 @@ import { resourceText } from "../model/resource.ts"
 import type { World } from "../model/World.ts"
 import type { Enter, Fault, Script, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
+import { assertionOf } from "./proofs.ts"
 import { locationOf } from "./reading.ts"
-import { entering, headersOf, requestOf, type Sending } from "./requestOf.ts"
+import { entering, headersOf, metadataOf, requestOf, type Sending } from "./requestOf.ts"
 import { type Scenario, scenarioOf } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
@@ -17,6 +18,12 @@ export interface Player {
   readonly calm: Effect.Effect<boolean>
   readonly shuffle: (seed: number | null) => Effect.Effect<void>
 }
+
+const answerOf = (body: object): HttpResponse => ({
+  status: 200,
+  headers: [["content-type", "application/json"]],
+  body: JSON.stringify(body)
+})
 
 /** Plays a whole script over HTTP. */
 export const playOver = (system: SystemUnderTest, world: World, script: Script): Player =>
@@ -71,12 +78,29 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
         const api = resourceText(step.serves, world, workspace)
         return Effect.as(system.allowExchange(workspace, ledger.get(`client#${step.client}`) ?? "", api), null)
       }
+      case "Register":
+        // What an owner gives a client, it cannot register for by itself.
+        return step.kind === "enterprise" && step.odd === null
+          ? system.registerForOwner(step.workspace, metadataOf(world, step))
+          : asked(step, ledger)
+      case "TrustIssuer":
+        return Effect.as(system.trust(step.workspace, step.issuer, step.terms), null)
+      case "Attest": {
+        const client = step.names === null ? undefined : ledger.get(`client#${step.names}`)
+        return Effect.succeed(answerOf({ assertion: assertionOf(step, { world, client, now }) }))
+      }
       case "EndSession":
         return Effect.as(system.endSession(step.workspace, step.user), null)
       case "Belong":
         return Effect.as(system.belong(step.workspace, step.user, step.places), null)
       case "EndAll":
-        return Effect.as(system.endAll(step.workspace, step.user, step.place), null)
+        return Effect.as(
+          system.endAll(step.workspace, step.user, {
+            place: step.place,
+            client: step.client === undefined ? undefined : ledger.get(`client#${step.client}`)
+          }),
+          null
+        )
       case "Enter":
         return entered(step, ledger)
       default:

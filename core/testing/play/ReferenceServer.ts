@@ -68,6 +68,8 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
       return json(expect.status[0] ?? 400, { error: expect.error[0] })
     case "Pushed":
       return json(201, { request_uri: `request-${step.id}`, expires_in: pushedTtl / 1000 })
+    case "Attested":
+      return json(200, { assertion: `assertion-${step.id}` })
     case "DeviceWaits": {
       const page = `${expect.issuer}/device`
       return json(200, {

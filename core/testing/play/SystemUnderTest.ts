@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
 import type { WorkspaceNumber } from "../model/World.ts"
-import type { Fault, PlaceName } from "../script/Command.ts"
+import type { AsserterName, Fault, PlaceName, TrustTerms } from "../script/Command.ts"
 
 /**
  * A running system, as a script sees it. Everything else goes over HTTP as a value.
@@ -13,12 +13,20 @@ export interface SystemUnderTest {
   readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
   /** An owner says which API a client is, so that it may exchange tokens; `null`: none. */
   readonly allowExchange: (workspace: WorkspaceNumber, client: string, api: string | null) => Effect.Effect<void>
+  /** An owner registers a client that sends this, and is answered as the client would be (RFC 7591 §3.2.1). */
+  readonly registerForOwner: (workspace: WorkspaceNumber, metadata: object) => Effect.Effect<HttpResponse>
+  /** An owner trusts an issuer of assertions (RFC 7523), or on other terms; `null`: no more. */
+  readonly trust: (workspace: WorkspaceNumber, issuer: AsserterName, terms: TrustTerms | null) => Effect.Effect<void>
   /** The session that `signIn` gives ends; the person may sign in again. */
   readonly endSession: (workspace: WorkspaceNumber, user: string) => Effect.Effect<void>
   /** The host says which places a person has, from now on. */
   readonly belong: (workspace: WorkspaceNumber, user: string, places: ReadonlyArray<PlaceName>) => Effect.Effect<void>
-  /** All that a person let clients have at a place ends. */
-  readonly endAll: (workspace: WorkspaceNumber, user: string, place: PlaceName) => Effect.Effect<void>
+  /** All that a person let clients have ends: at a place, or of one client. */
+  readonly endAll: (
+    workspace: WorkspaceNumber,
+    user: string,
+    which: { readonly place: PlaceName | undefined; readonly client: string | undefined }
+  ) => Effect.Effect<void>
   readonly pass: (millis: number) => Effect.Effect<void>
   /** A new sealing key; the others still open. */
   readonly addKey: Effect.Effect<void>

@@ -54,13 +54,15 @@ export const scriptOf = (
   own?: Runs["world"]
 ): { readonly world: World; readonly script: Script } => {
   const dice = makeDice(seed)
+  const of = (...residues: ReadonlyArray<number>) => residues.includes(seed % 64)
   // By the seed and no chance, so that the others mean what they meant before there were keys and all that followed.
   const more = {
     keys: seed % 4 === 0,
     devices: seed % 4 === 1,
     exchanges: seed % 8 === 3 || seed % 16 === 14,
     openId: seed % 16 === 7 || seed % 16 === 10,
-    places: seed % 16 === 14
+    places: seed % 16 === 14,
+    assertions: of(2, 6, 18, 38)
   }
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
   return { world, script: generate(dice, world, longest) }

@@ -1,4 +1,5 @@
 import type { HttpResponse } from "../../http/Http.ts"
+import { letIn } from "../model/bring.ts"
 import { paced } from "../model/device.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
@@ -48,8 +49,22 @@ const distinct = (states: ReadonlyArray<State>): ReadonlyArray<State> => {
 const sorted = (map: ReadonlyMap<string | number, unknown>): ReadonlyArray<string> =>
   [...map].map(([name, value]) => `${name} ${JSON.stringify(value)}`).sort()
 
-const keyOf = ({ now, keys, clients, requests, devices, pages, grants, access, refresh, places }: State): string =>
-  JSON.stringify([now, keys, ...[clients, requests, devices, pages, grants, access, refresh, places].map(sorted)])
+const keyOf = ({ now, keys, ...maps }: State): string =>
+  JSON.stringify([
+    now,
+    keys,
+    ...[
+      maps.clients,
+      maps.requests,
+      maps.devices,
+      maps.pages,
+      maps.grants,
+      maps.access,
+      maps.refresh,
+      maps.places,
+      maps.met
+    ].map(sorted)
+  ])
 
 const joined = (all: ReadonlyArray<Explanation>): Explanation => ({
   states: all.flatMap(({ states }) => states),
@@ -75,7 +90,7 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 
 /** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
 const isRecognised = (step: Step): boolean =>
-  ["Redeem", "Poll", "Refresh", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
+  ["Redeem", "Poll", "Refresh", "Bring", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
 
 /** A proof is remembered before anything is decided; whoever is told of trouble with that comes with another one. */
 const ownWrite = (step: Step): Fault["write"] => ("key" in step && step.key !== undefined ? 2 : 1)
@@ -127,8 +142,10 @@ const explainTrouble = (
   const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
   const predicted = predict({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
   const nexts = withAndWithoutFlows(state, [...predicted, ...predicted.flatMap((next) => halfDone(state, step, next))])
-  // That a device polled was noted before anything was written.
-  const before = [state, paced(state, step)]
+  // That a device polled was noted, and whom an issuer names let in, before anything was written.
+  const early =
+    step._tag === "Bring" ? letIn({ world: evidence.world, state, without: none }, step) : paced(state, step)
+  const before = [state, early]
   return {
     states: mayHaveHappened ? [...before, ...nexts] : before,
     rules: ["a struck write answers 503"],

@@ -1,6 +1,14 @@
 import { sha256 } from "@noble/hashes/sha2.js"
-import { Clock, Context, Deferred, Effect, Layer, Logger, Option, References } from "effect"
-import { setServedResource } from "../../engine/administration.ts"
+import { Clock, Context, Deferred, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { checkRegistration } from "../../client/RegistrationRequest.ts"
+import { clientInformation } from "../../client/register.ts"
+import {
+  changeIssuer,
+  registerClient,
+  removeIssuer,
+  setServedResource,
+  trustIssuer
+} from "../../engine/administration.ts"
 import { endAll } from "../../engine/endAll.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
@@ -21,10 +29,10 @@ import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 import { drawFrom } from "../Draw.ts"
-import { deviceTtl, placeScopes, pushedTtl, type World } from "../model/World.ts"
+import { deviceTtl, placeScopes, pushedTtl, residents, type WorkspaceNumber, type World } from "../model/World.ts"
 import type { PlaceName } from "../script/Command.ts"
 import { manualClock, withClock } from "./ManualClock.ts"
-import { scriptSignatures } from "./proofs.ts"
+import { issuerKey, issuerText, scriptSignatures } from "./proofs.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 import { troubledStorage } from "./TroubledStorage.ts"
 
@@ -39,12 +47,13 @@ export interface InProcess {
 
 const utf8 = new TextEncoder()
 
-export const workspacesOf = ({ issuers }: World): ReadonlyArray<Workspace> =>
-  issuers.map((issuer, number) => ({
-    id: WorkspaceId.make(`workspace-${number}`),
-    issuer: Issuer.make(issuer),
-    name: `Workspace ${number}`
-  }))
+const workspaceOf = ({ issuers }: World, number: WorkspaceNumber): Workspace => ({
+  id: WorkspaceId.make(`workspace-${number}`),
+  issuer: Issuer.make(issuers[number]),
+  name: `Workspace ${number}`
+})
+
+export const workspacesOf = (world: World): ReadonlyArray<Workspace> => [workspaceOf(world, 0), workspaceOf(world, 1)]
 
 const withAdmin: ScopeRegistry = [
   ...standardScopes,
@@ -79,7 +88,11 @@ const policyOf = (world: World): Policy => ({
 const sessionOf = (name: string): string => `session-of-${name}`
 
 /** What the host knows of its people, whatever becomes of the process. */
-type Belonging = Map<string, ReadonlyArray<PlaceName>>
+interface Known {
+  readonly belonging: Map<string, ReadonlyArray<PlaceName>>
+  /** Whom issuers of assertions let in. */
+  readonly guests: Set<string>
+}
 
 const personIn = (workspace: WorkspaceId, user: string): string => `${workspace} ${user}`
 
@@ -90,7 +103,7 @@ const placeOf = (name: PlaceName): UserPlace => {
 }
 
 /** Whoever the cookie names is signed in. */
-const peopleOf = (world: World, belonging: Belonging): ResourceOwner["Service"] => ({
+const peopleOf = (world: World, { belonging, guests }: Known): ResourceOwner["Service"] => ({
   current: (_workspace, request) =>
     Effect.sync(() => {
       const name = /^person=([a-z-]+)$/.exec(request.headers.get("cookie") ?? "")?.[1]
@@ -102,6 +115,12 @@ const peopleOf = (world: World, belonging: Belonging): ResourceOwner["Service"] 
         places: ({ id }, user) => Effect.sync(() => (belonging.get(personIn(id, user)) ?? []).map(placeOf))
       }
     : {}),
+  asserted: ({ id }, { subject }, make) =>
+    Effect.sync(() => {
+      const guest = personIn(id, subject)
+      if (make) guests.add(guest)
+      return residents.includes(subject) || guests.has(guest) ? Option.some(UserId.make(subject)) : Option.none()
+    }),
   profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: `Mx ${user}` })
 })
 
@@ -168,7 +187,7 @@ export const inProcess = Effect.fnUntraced(function* (
   // The ports that rows ask for, which a process that was killed has again when it starts.
   const ambient = yield* Effect.context<never>()
   const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
-  const belonging: Belonging = new Map()
+  const known: Known = { belonging: new Map(), guests: new Set() }
   const limiter = paceOfDevices(clock.now)
   const start = makeTessera({ policy: policyOf(world), ...rows }).pipe(
     Effect.provide(
@@ -177,13 +196,13 @@ export const inProcess = Effect.fnUntraced(function* (
         Layer.succeed(Entropy, seededBytes(world.seed)),
         Layer.succeed(Keys, { current: () => sealer }),
         Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
-        Layer.succeed(ResourceOwner, peopleOf(world, belonging)),
+        Layer.succeed(ResourceOwner, peopleOf(world, known)),
         RegistrationPolicy.layerOpen,
         Layer.succeed(Limiter, limiter),
         Pages.layer(),
         Workspaces.layerByHost(workspacesOf(world)),
         // Without it the core knows no keys.
-        world.keys === true || world.openId === true
+        world.keys === true || world.openId === true || world.assertions === true
           ? Layer.succeed(Signatures, scriptSignatures(signatures))
           : Layer.empty
       ),
@@ -220,34 +239,65 @@ export const inProcess = Effect.fnUntraced(function* (
       sealer = makeSealer(ring)
     })
 
+  const workspaceAt = (number: WorkspaceNumber): Workspace => workspaceOf(world, number)
+  const byOwner = (number: WorkspaceNumber) =>
+    ({ workspace: workspaceAt(number).id, requestId: "script", by: "command line" }) as const
+
   const system: SystemUnderTest = {
     request,
     signIn: (_workspace, user) => Effect.succeed([["cookie", `person=${user}`]]),
+    registerForOwner: (number, metadata) => {
+      const { services } = server
+      const made = Effect.gen(function* () {
+        const read = yield* Effect.fromResult(checkRegistration(services, metadata))
+        const { client, registrationToken, secret } = yield* registerClient(services, byOwner(number), read)
+        const shown = Option.isNone(secret) ? {} : { client_secret: Redacted.value(secret.value) }
+        const body = {
+          ...clientInformation(services, client),
+          ...shown,
+          registration_access_token: Redacted.value(registrationToken),
+          registration_client_uri: `${workspaceAt(number).issuer}/oauth/register/${client.id}`
+        }
+        return { status: 201, headers: [["cache-control", "no-store"]], body: JSON.stringify(body) } as const
+      })
+      return Effect.provideContext(Effect.orDie(made), surroundings)
+    },
+    trust: (number, name, terms) => {
+      const { openings } = server.services
+      const issuer = issuerText(name)
+      const said = Effect.gen(function* () {
+        const opened = yield* openings.open(workspaceAt(number))
+        const workspace = yield* openings.current(opened, Instant.make(clock.now()))
+        if (terms === null) return yield* removeIssuer(server.services, byOwner(number), workspace, issuer)
+        const { key, people, scopes, takes } = terms
+        const jwks = { keys: [issuerKey(name, key)] }
+        const typed = { issuer, jwks, people, takes, ...(scopes === null ? {} : { scopes: scopes.split(" ") }) }
+        const changed = yield* changeIssuer(server.services, byOwner(number), workspace, typed)
+        return changed ?? (yield* trustIssuer(server.services, byOwner(number), workspace, typed))
+      })
+      return Effect.provideContext(Effect.orDie(Effect.asVoid(said)), surroundings)
+    },
     allowExchange: (number, client, api) => {
-      const workspace = workspacesOf(world)[number]
-      if (workspace === undefined) return Effect.void
-      const context = { workspace: workspace.id, requestId: "allow-exchange", by: "command line" } as const
-      const allowed = setServedResource(server.services, context, workspace, ClientId.make(client), api)
+      const id = ClientId.make(client)
+      const allowed = setServedResource(server.services, byOwner(number), workspaceAt(number), id, api)
       return Effect.provideContext(Effect.orDie(Effect.asVoid(allowed)), surroundings)
     },
     endSession: (number, user) => {
-      const workspace = workspacesOf(world)[number]
-      if (workspace === undefined) return Effect.void
       const session = { user: UserId.make(user), sessions: [sessionOf(user)], why: "by_user", ended: () => Effect.void }
-      const ended = server.services.logouts.end(workspace, { ...session, why: "by_user" })
+      const ended = server.services.logouts.end(workspaceAt(number), { ...session, why: "by_user" })
       return Effect.provideContext(Effect.orDie(ended), surroundings)
     },
     belong: (number, user, places) =>
       Effect.sync(() => {
-        const workspace = workspacesOf(world)[number]
-        if (workspace !== undefined) belonging.set(personIn(workspace.id, user), places)
+        known.belonging.set(personIn(workspaceAt(number).id, user), places)
       }),
-    endAll: (number, user, place) => {
-      const workspace = workspacesOf(world)[number]
-      if (workspace === undefined) return Effect.void
-      const context = { workspace: workspace.id, requestId: "end-all", by: "command line" } as const
-      const which = { user: UserId.make(user), place: PlaceId.make(place) }
-      const ended = endAll(server.services, context, which, undefined)
+    endAll: (number, user, { client, place }) => {
+      const which = {
+        user: UserId.make(user),
+        place: place === undefined ? undefined : PlaceId.make(place),
+        client: client === undefined ? undefined : ClientId.make(client)
+      }
+      const ended = endAll(server.services, byOwner(number), which, undefined)
       return Effect.provideContext(Effect.orDie(Effect.asVoid(ended)), surroundings)
     },
     pass: (millis) => Effect.sync(() => clock.pass(millis)),

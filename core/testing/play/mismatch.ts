@@ -319,6 +319,8 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
       return refused(comparing, expect)
     case "Pushed":
       return pushed(comparing)
+    case "Attested":
+      return status(comparing, 200)
     case "DeviceWaits":
       return deviceWaits(comparing, expect)
     case "ConsentPage":

@@ -35,6 +35,7 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "Refresh":
     case "ClientCredentials":
     case "OwnGrant":
+    case "Bring":
     case "Revoke":
     case "Introspect":
       return [step.by]
@@ -45,6 +46,8 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "AllowExchange":
     case "DeleteClient":
       return [step.client]
+    case "Attest":
+      return step.names === null ? [] : [step.names]
     case "Enter":
       return [state.devices.get(step.device)?.client ?? 0]
     case "Decide":

@@ -5,7 +5,9 @@ import { readJws } from "../../codec/Jws.ts"
 import { SignatureFault, type Signatures } from "../../ports/Signatures.ts"
 import { type PublicKey, thumbprint } from "../../rules/Jwk.ts"
 import { digestOf } from "../../rules/Secret.ts"
-import type { KeyName, Ref, ShownKey } from "../script/Command.ts"
+import { resourceText } from "../model/resource.ts"
+import type { World } from "../model/World.ts"
+import type { AsserterName, Attest, KeyName, Ref, ShownKey } from "../script/Command.ts"
 import type { JsonObject } from "./reading.ts"
 
 const utf8 = new TextEncoder()
@@ -70,6 +72,46 @@ export const proofOf = (shown: ShownKey, { address, method, now, step, token }: 
   return `${text}.${signature(shown === "forged" ? "nobody" : key.x, text)}`
 }
 
+export const issuerText = (name: AsserterName): string => `https://login.${name}.example`
+
+/** The keys of an issuer, by the name that a script has for them. */
+export const issuerKey = (issuer: AsserterName, name: KeyName): PublicKey & { readonly kty: "OKP" } =>
+  keyOf(`${name} of ${issuer}`)
+
+/** What an issuer writes about somebody (RFC 7523 §3). */
+export const assertionOf = (
+  { audience, id, issuer, key, kind, lives, names, resource, scope, subject, workspace }: Attest,
+  { client, now, world }: { readonly world: World; readonly client: string | undefined; readonly now: number }
+): string => {
+  const here = world.issuers[workspace]
+  const elsewhere = "https://elsewhere.example"
+  const aud = {
+    here,
+    elsewhere,
+    "here and elsewhere": [here, elsewhere],
+    "the token endpoint": `${here}/oauth/token`
+  }[audience]
+  const iat = Math.floor(now / 1000)
+  const named = resourceText(resource, world, workspace)
+  const claims = {
+    iss: issuerText(issuer),
+    sub: subject,
+    aud,
+    jti: `assertion of #${id}`,
+    iat,
+    exp: iat + lives,
+    ...(names === null ? {} : { client_id: client }),
+    ...(scope === null ? {} : { scope }),
+    ...(named === null ? {} : { resource: named.split(" ") })
+  }
+  const typ = kind === "id-jag" ? "oauth-id-jag+jwt" : "JWT"
+  const text = `${part({ typ, alg: "EdDSA" })}.${part(claims)}`
+  return `${text}.${signature(issuerKey(issuer, key).x, text)}`
+}
+
+/** What scripts sign by themselves. */
+const ofScripts: ReadonlySet<unknown> = new Set(["dpop+jwt", "oauth-id-jag+jwt", "JWT"])
+
 /** Verifies the proofs of scripts, and signs ID tokens; all else is what the host's own adapter says, where it has one. */
 export const scriptSignatures = (own: Signatures["Service"]): Signatures["Service"] => ({
   ...own,
@@ -82,7 +124,7 @@ export const scriptSignatures = (own: Signatures["Service"]): Signatures["Servic
     Effect.succeed((header, claims) => Effect.succeed(signedText({ ...header, alg: algorithm }, claims))),
   verify: (jws, candidates, allowed) => {
     const read = typeof jws === "string" ? Option.getOrUndefined(readJws(jws)) : jws
-    if (read?.header.typ !== "dpop+jwt") return own.verify(jws, candidates, allowed)
+    if (read === undefined || !ofScripts.has(read.header.typ)) return own.verify(jws, candidates, allowed)
     const { claims, header, text } = read
     const end = text.lastIndexOf(".")
     const key = candidates.find(

@@ -1,7 +1,7 @@
 import type { HttpRequest } from "../../http/Http.ts"
 import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
-import { deviceGrant } from "../model/register.ts"
+import { assertionGrant, deviceGrant } from "../model/register.ts"
 import { resourceText } from "../model/resource.ts"
 import type { WorkspaceNumber, World } from "../model/World.ts"
 import { byBasic, byPost } from "../script/ClientMethod.ts"
@@ -161,7 +161,8 @@ const oddMetadata = (step: Register): object => {
   }
 }
 
-const metadataOf = ({ world }: Scene, step: Register): object => {
+/** What a client says of itself when it registers. */
+export const metadataOf = (world: World, step: Register): object => {
   const usual = {
     redirect_uris: step.redirects,
     client_name: `Client ${step.id}`,
@@ -180,6 +181,8 @@ const metadataOf = ({ world }: Scene, step: Register): object => {
       return step.redirects.length === 0
         ? { client_name: usual.client_name, grant_types: ["client_credentials"] }
         : { ...usual, grant_types: ["client_credentials"] }
+    case "enterprise":
+      return { client_name: usual.client_name, grant_types: [assertionGrant] }
     case "device":
       return { client_name: usual.client_name, token_endpoint_auth_method: "none", grant_types: [deviceGrant] }
     case "device with a secret":
@@ -207,7 +210,7 @@ const registering = (scene: Scene, step: Register): HttpRequest =>
     body:
       step.odd === "not json"
         ? "{redirect_uris"
-        : JSON.stringify(step.odd === null ? metadataOf(scene, step) : oddMetadata(step))
+        : JSON.stringify(step.odd === null ? metadataOf(scene.world, step) : oddMetadata(step))
   })
 
 const named = ({ ledger }: Scene, client: Ref): Pairs => [["client_id", ledger.get(`client#${client}`) ?? ""]]
@@ -378,6 +381,15 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
           ["grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"],
           ["subject_token", presentedText(ledger, step.token)],
           ["subject_token_type", accessTokenType],
+          ...optional("scope", step.scope),
+          ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+        ])
+      )
+    case "Bring":
+      return unsigned(
+        posted(scene, "/oauth/token", step, [
+          ["grant_type", assertionGrant],
+          ["assertion", ledger.get(`assertion#${step.assertion}`) ?? ""],
           ...optional("scope", step.scope),
           ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
         ])

@@ -26,6 +26,8 @@ export type ClientKind =
   /** Without a browser, public or not; the other one asks for codes as well. Drawn where the world has devices. */
   | "device"
   | "device with a secret"
+  /** One that an owner registers for assertions: drawn where the world has them. */
+  | "enterprise"
   | `by ${string}`
 
 export const hasNoSecret = (kind: ClientKind | undefined): boolean => kind === "public" || kind === "device"
@@ -169,6 +171,57 @@ export interface Exchange {
   readonly resource: ResourceAsk
 }
 
+/** An issuer of assertions about people. */
+export type AsserterName = "acme" | "globex"
+
+/** How far an owner trusts an issuer. */
+export interface TrustTerms {
+  readonly key: KeyName
+  readonly people: "known" | "made"
+  readonly takes: "id-jag" | "any"
+  /** The most that it can grant; `null`: what the client may have. */
+  readonly scopes: string | null
+}
+
+/** An owner trusts an issuer from now on, or on other terms; `null`: no more. */
+export interface TrustIssuer {
+  readonly _tag: "TrustIssuer"
+  readonly id: Ref
+  readonly workspace: WorkspaceNumber
+  readonly issuer: AsserterName
+  readonly terms: TrustTerms | null
+}
+
+/** An issuer says who somebody is: an ID-JAG, or any JWT (RFC 7523 §3). */
+export interface Attest {
+  readonly _tag: "Attest"
+  readonly id: Ref
+  readonly issuer: AsserterName
+  readonly key: KeyName
+  readonly kind: "id-jag" | "plain"
+  readonly subject: string
+  /** The workspace that it is about; `here`: it is for that one alone. */
+  readonly workspace: WorkspaceNumber
+  readonly audience: "here" | "elsewhere" | "here and elsewhere" | "the token endpoint"
+  /** Its `client_id`. */
+  readonly names: Ref | null
+  /** In seconds. */
+  readonly lives: number
+  readonly scope: string | null
+  readonly resource: ResourceAsk
+}
+
+/** RFC 7523 §2.1: a client brings what an issuer said. */
+export interface Bring {
+  readonly _tag: "Bring"
+  readonly id: Ref
+  readonly assertion: Ref
+  readonly by: Ref
+  readonly proof: Proof
+  readonly scope: string | null
+  readonly resource: ResourceAsk
+}
+
 /** The session of a person ends in a workspace, by whatever they sign out with. */
 export interface EndSession {
   readonly _tag: "EndSession"
@@ -189,13 +242,14 @@ export interface Belong {
   readonly places: ReadonlyArray<PlaceName>
 }
 
-/** All ends that a person let clients have at a place. */
+/** All ends that a person let clients have at a place, or one client have. */
 export interface EndAll {
   readonly _tag: "EndAll"
   readonly id: Ref
   readonly workspace: WorkspaceNumber
   readonly user: string
-  readonly place: PlaceName
+  readonly place?: PlaceName | undefined
+  readonly client?: Ref | undefined
 }
 
 export interface Decide {
@@ -314,6 +368,9 @@ export type Step =
   | Poll
   | AllowExchange
   | Exchange
+  | TrustIssuer
+  | Attest
+  | Bring
   | EndSession
   | Belong
   | EndAll

@@ -1,12 +1,25 @@
 import type { Dice } from "../Dice.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
 import { placesOf } from "../model/place.ts"
-import type { Client, Device, Grant, Page, Request, State } from "../model/State.ts"
+import {
+  type Assertion,
+  type Client,
+  type Device,
+  type Grant,
+  isAlive,
+  type Page,
+  type Request,
+  type State,
+  trustedIn
+} from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
-import { pollInterval, type WorkspaceNumber, type World } from "../model/World.ts"
+import { assertionLeeway, longestAssertion, pollInterval, type WorkspaceNumber, type World } from "../model/World.ts"
 import {
   type AskDevice,
+  type AsserterName,
+  type Attest,
   type Authorize,
+  type Bring,
   type ClientKind,
   type Decide,
   type Enter,
@@ -21,10 +34,12 @@ import {
   type Redeem,
   type RedirectTwist,
   type Ref,
+  type Register,
   type ResourceAsk,
   type Revoke,
   type ShownKey,
   type Step,
+  type TrustIssuer,
   type Visit
 } from "./Command.ts"
 
@@ -60,9 +75,11 @@ const redirectPool: Some<string> = [
 
 const deviceKinds: Some<ClientKind> = ["device", "device", "device", "device with a secret", "device with a secret"]
 
+const enterpriseKinds: Some<ClientKind> = ["enterprise", "enterprise"]
+
 const ownKinds = ({ methods }: World): ReadonlyArray<ClientKind> => methods.map(({ name }) => `by ${name}` as const)
 
-const register = ({ dice, id, world }: Moment): Step => {
+const register = ({ dice, id, world }: Moment): Register => {
   const kinds: Some<ClientKind> = [
     "public",
     "public",
@@ -72,7 +89,8 @@ const register = ({ dice, id, world }: Moment): Step => {
     "service",
     "both",
     ...ownKinds(world),
-    ...(world.devices === true ? deviceKinds : [])
+    ...(world.devices === true ? deviceKinds : []),
+    ...(world.assertions === true ? enterpriseKinds : [])
   ]
   const kind = dice.pick(kinds)
   const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
@@ -82,7 +100,8 @@ const register = ({ dice, id, world }: Moment): Step => {
     id,
     workspace: dice.chance(80) ? 0 : 1,
     kind,
-    redirects: kind === "device" || (kind === "service" && dice.chance(60)) ? [] : [...redirects],
+    redirects:
+      kind === "device" || kind === "enterprise" || (kind === "service" && dice.chance(60)) ? [] : [...redirects],
     odd,
     ...(world.openId === true && [...redirects][0]?.startsWith("https://") && kind !== "service" && dice.chance(80)
       ? { isTold: true }
@@ -275,6 +294,131 @@ const offersOfExchanges = (moment: Moment, clients: ReadonlyArray<Client>): Read
   ]
 }
 
+const asserters: Some<AsserterName> = ["acme", "acme", "globex"]
+const subjects: Some<string> = ["ann", "ann", "eve", "eve", "bob", "dan"]
+
+const isTrustedAt = ({ state }: Moment, workspace: WorkspaceNumber, issuer: AsserterName) =>
+  state.trusted.get(trustedIn(workspace, issuer))
+
+/** What an issuer says of whoever a client acts for, as it is trusted, or nearly so. */
+const attest = (moment: Moment, clients: Some<Client>): Attest => {
+  const { dice, id } = moment
+  const { ref, workspace } = young(dice, clients)
+  const known = asserters.filter((name) => isTrustedAt(moment, workspace, name) !== undefined)
+  const issuer = isSome(known) && dice.chance(92) ? dice.pick(known) : dice.pick(asserters)
+  const terms = isTrustedAt(moment, workspace, issuer)?.terms
+  const kind =
+    terms?.takes === "any"
+      ? dice.pick<Attest["kind"]>(["id-jag", "plain"])
+      : mostly<Attest["kind"]>(dice, "id-jag", ["plain"], 10)
+  return {
+    _tag: "Attest",
+    id,
+    issuer,
+    key: mostly<KeyName>(dice, terms?.key ?? "first", keyNames),
+    kind,
+    subject: dice.pick(subjects),
+    workspace,
+    audience: mostly<Attest["audience"]>(dice, "here", ["elsewhere", "here and elsewhere", "the token endpoint"], 9),
+    names: kind === "plain" && dice.chance(60) ? null : mostly(dice, ref, [null, anyClient(moment)], 20),
+    lives: dice.pick([60, 300, 300, 300, 3000, 7200]),
+    scope: dice.chance(50) ? null : dice.pick(["api", "api profile", "profile", "api nonsense"]),
+    resource: mostly(dice, dice.pick<ResourceAsk>(["none", "none", "issuer", "below", "below"]), strangeResources)
+  }
+}
+
+const bring = (moment: Moment, assertions: Some<Assertion>): Bring => {
+  const { dice, id } = moment
+  const { id: assertion, names, resource } = young(dice, assertions)
+  const bringers = [...moment.state.clients.values()].filter((one) => one.bringsAssertions && !one.isDeleted)
+  const own = names ?? (isSome(bringers) ? dice.pick(bringers).ref : anyClient(moment))
+  return {
+    _tag: "Bring",
+    id,
+    assertion,
+    by: dice.chance(8) ? anyClient(moment) : dice.chance(12) && isSome(bringers) ? dice.pick(bringers).ref : own,
+    proof: proofOf(dice),
+    scope: dice.chance(65) ? null : dice.pick(scopes),
+    resource: resource !== "none" && dice.chance(40) ? dice.pick(["issuer", "below"]) : later(moment, null)
+  }
+}
+
+/** Owners trust issuers, issuers say who people are, clients bring that, and people end what came of it. */
+const offersOfAssertions = (moment: Moment, clients: ReadonlyArray<Client>): ReadonlyArray<Offer> => {
+  const { dice, id, state } = moment
+  const bringers = clients.filter(({ bringsAssertions, isDeleted }) => bringsAssertions && !isDeleted)
+  const homes: Some<WorkspaceNumber> = [0, 0, 0, 1, ...bringers.map(({ workspace }) => workspace)]
+  const all = [...state.assertions.values()]
+  const good = all.filter(({ expiresAt }) => state.now < expiresAt)
+  // For a moment: else it would be tried for ever.
+  const over = all.filter(({ expiresAt }) => state.now >= expiresAt && state.now < expiresAt + 2 * assertionLeeway)
+  const brought = [...state.grants.values()].filter(({ asserted, death }) => asserted !== undefined && death === null)
+  const ended = [...state.grants.values()].filter(({ endedAt }) => endedAt !== undefined)
+  const repeated = good.filter(({ subject, names }) =>
+    ended.some(({ client, user }) => user === subject && (names === null || client === names))
+  )
+  const isSaidAnew = ({ endedAt = 0, user }: Grant) =>
+    good.some(({ issuedAt, subject }) => subject === user && issuedAt > endedAt)
+  const anew = ended
+    .filter((grant) => !isSaidAnew(grant))
+    .flatMap(({ asserted, client, endedAt, user }) =>
+      bringers.filter(({ ref }) => ref === client).map((own) => ({ asserted, client: own, endedAt, user }))
+    )
+  const old = [...state.access].filter(([, { expiresAt, grant }]) => {
+    const of = state.grants.get(grant)
+    return of?.asserted !== undefined && state.now < expiresAt && !isAlive(state, of)
+  })
+  const lonely = bringers.filter(
+    (one) => asserters.filter((name) => isTrustedAt(moment, one.workspace, name) === undefined).length > 0
+  )
+  const trust = (): TrustIssuer => ({
+    _tag: "TrustIssuer",
+    id,
+    workspace: dice.pick(homes),
+    issuer: dice.pick(asserters),
+    terms: {
+      key: mostly<KeyName>(dice, "first", keyNames, 25),
+      people: dice.pick(["known", "made"]),
+      takes: dice.pick(["id-jag", "any", "any"]),
+      scopes: dice.chance(70) ? null : dice.pick(["api", "api profile", "profile"])
+    }
+  })
+  return [
+    [bringers.length === 0 ? 40 : 0, () => ({ ...register(moment), kind: "enterprise", redirects: [], odd: null })],
+    [state.trusted.size === 0 ? 60 : 5, trust],
+    ...offersFor(lonely, 7, trust),
+    ...offersFor([...state.trusted.keys()], 2, () => ({ ...trust(), terms: null })),
+    ...offersFor(bringers, 26, (some) => attest(moment, some)),
+    ...offersFor(clients, 2, (some) => attest(moment, some)),
+    ...offersFor(good, 70, (some) => bring(moment, some)),
+    ...offersFor(good, 3, () => wait(moment)),
+    ...offersFor(over, 25, (some) => bring(moment, some)),
+    ...offersFor(all, 3, (some) => bring(moment, some)),
+    ...offersFor(repeated, 12, (some) => bring(moment, some)),
+    ...offersFor(anew, 60, (some) => {
+      const { asserted, client, endedAt = 0, user } = young(dice, some)
+      // Of what was said in the same second, nobody knows whether it was said before.
+      if (state.now < endedAt + 1000) return { _tag: "Wait", id, millis: 1000, until: "a while" }
+      const said = attest(moment, [client])
+      return { ...said, issuer: asserted?.issuer ?? said.issuer, subject: user ?? said.subject }
+    }),
+    ...offersFor(old, 20, (some) => {
+      const [ref, { grant }] = young(dice, some)
+      const client = state.grants.get(grant)?.client ?? 0
+      return { _tag: "Introspect", id, token: { kind: "access", ref }, by: client, proof: proofOf(dice) }
+    }),
+    ...offersFor(brought, 3, (some) => {
+      const { asserted, client } = young(dice, some)
+      const workspace = state.clients.get(client)?.workspace ?? 0
+      return { ...trust(), workspace, issuer: asserted?.issuer ?? "acme" }
+    }),
+    ...offersFor(brought, 5, (some) => {
+      const { client, user } = young(dice, some)
+      return { _tag: "EndAll", id, workspace: state.clients.get(client)?.workspace ?? 0, user: user ?? "ann", client }
+    })
+  ]
+}
+
 /** A ring of one key gets another, and one of several loses the oldest. */
 const turnKeys = ({ id, state }: Moment): Housekeeping => ({
   _tag: "Housekeeping",
@@ -383,9 +527,13 @@ const anyToken = ({ dice, state, id }: Moment): { readonly token: Presented; rea
   return { token: { kind, ref }, grant: state.grants.get(grant) }
 }
 
+/** What people said yes to. */
+const approvedIn = ({ grants }: State): ReadonlyArray<Grant> =>
+  [...grants.values()].filter(({ asserted, user }) => user !== null && asserted === undefined)
+
 /** A code where an access or refresh token belongs. Codes are not revoked here: the documents do not say what that does. */
 const codeInstead = ({ dice, state }: Moment): Presented | undefined => {
-  const codes = [...state.grants.values()].filter(({ user }) => user !== null)
+  const codes = approvedIn(state)
   if (!isSome(codes) || !dice.chance(5)) return undefined
   return { kind: "code", ref: Number(dice.pick(codes).name.slice("grant#".length)) }
 }
@@ -410,7 +558,7 @@ interface Boundary {
 
 const boundaries = ({ state, world }: Moment): ReadonlyArray<Boundary> => {
   const facts = { state, world, without: new Set<string>() }
-  const people = [...state.grants.values()].filter(({ user }) => user !== null)
+  const people = approvedIn(state)
   return [
     ...people.map((grant) => ({ at: grant.bornAt + world.codeTtl, name: `the code of ${grant.name} expires` })),
     ...people.map((grant) => ({ at: grant.turnedAt + world.refreshGrace, name: `the grace of ${grant.name} ends` })),
@@ -419,6 +567,10 @@ const boundaries = ({ state, world }: Moment): ReadonlyArray<Boundary> => {
     ...[...state.devices.values()].flatMap(({ polls, ref, until }) => [
       { at: until, name: `the codes of #${ref} expire` },
       ...Object.values(polls).map((at) => ({ at: at + pollInterval, name: `the device of #${ref} may poll` }))
+    ]),
+    ...[...state.assertions.values()].flatMap(({ expiresAt, id }) => [
+      { at: expiresAt + assertionLeeway, name: `the assertion of #${id} expires` },
+      { at: expiresAt - longestAssertion - assertionLeeway, name: `the assertion of #${id} is short enough` }
     ]),
     ...[...state.access].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `access#${ref} expires` })),
     ...[...state.refresh].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `refresh#${ref} expires` }))
@@ -552,7 +704,7 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
   const moment: Moment = { dice, world, state, id }
   const clients = [...state.clients.values()]
   const pages = [...state.pages.values()]
-  const people = [...state.grants.values()].filter(({ user }) => user !== null)
+  const people = approvedIn(state)
   const tokens = [...state.refresh].map(([ref, token]) => ({ ref, token, grant: state.grants.get(token.grant) }))
   const current = tokens.filter(({ token, grant }) => token.generation === grant?.generation)
   const superseded = tokens.filter(({ token, grant }) => token.generation !== grant?.generation)
@@ -649,6 +801,11 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
     const exchanges = world.exchanges === true ? offersOfExchanges(moment, clients) : []
     const step = dice.weighted([...offers, ...exchanges, ...offersOfPlaces(moment, clients, people)])?.()
     return step === undefined ? undefined : withPlace(moment, step)
+  }
+  if (world.assertions === true) {
+    // There is much to come about in one script.
+    const own = offersOfAssertions(moment, clients).map(([weight, draw]): Offer => [3 * weight, draw])
+    return dice.weighted([...offers, ...own])?.()
   }
   if (world.exchanges === true) return dice.weighted([...offers, ...offersOfExchanges(moment, clients)])?.()
   if (world.keys !== true) return dice.weighted(offers)?.()

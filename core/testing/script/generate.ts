@@ -25,7 +25,11 @@ const faults: readonly [Fault, ...ReadonlyArray<Fault>] = [
   { what: "killed before", write: 2 }
 ]
 
+/** What an owner registers is no request. */
+const isOwners = (step: Step): boolean => step._tag === "Register" && step.kind === "enterprise"
+
 const writes = (step: Step): boolean =>
+  !isOwners(step) &&
   [
     "Register",
     "Push",
@@ -36,12 +40,23 @@ const writes = (step: Step): boolean =>
     "Refresh",
     "ClientCredentials",
     "OwnGrant",
+    "Bring",
     "Revoke",
     "DeleteClient"
   ].includes(step._tag)
 
 const canMeet = (step: Step): boolean =>
-  !["Wait", "Housekeeping", "Register", "AllowExchange", "EndSession", "Belong", "EndAll"].includes(step._tag)
+  ![
+    "Wait",
+    "Housekeeping",
+    "Register",
+    "AllowExchange",
+    "TrustIssuer",
+    "Attest",
+    "EndSession",
+    "Belong",
+    "EndAll"
+  ].includes(step._tag)
 
 /** Company for a step: mostly the same again, else whatever else could be sent at that moment. */
 const company = (dice: Dice, world: World, state: State, step: Step, id: number): Step | undefined => {

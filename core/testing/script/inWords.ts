@@ -59,6 +59,21 @@ const stepInWords = (step: Step): string => {
       const more = unusual({ proof, resource, scope }, ["post", "basic", "none", null])
       return `client #${step.by} exchanges the ${presented(step.token)}${more}`
     }
+    case "TrustIssuer":
+      return step.terms === null
+        ? `${step.issuer} is trusted no more in workspace ${step.workspace}`
+        : `an owner of workspace ${step.workspace} trusts ${step.issuer} ${JSON.stringify(step.terms)}`
+    case "Attest": {
+      const { audience, kind, lives, names, resource, scope, subject } = step
+      const of = `${step.issuer} says by its ${step.key} key to workspace ${step.workspace} that it knows ${subject}`
+      const more = unusual({ kind, audience, scope, resource }, ["id-jag", "here", null, "none"])
+      return `${of}, for ${names === null ? "any client" : `client #${names}`} and ${lives} s${more}`
+    }
+    case "Bring": {
+      const { assertion, proof, resource, scope } = step
+      const more = unusual({ proof, scope, resource }, ["post", "basic", null, "none"])
+      return `client #${step.by} brings the assertion of #${assertion}${more}`
+    }
     case "EndSession":
       return `the session of ${step.user} ends in workspace ${step.workspace}`
     case "Decide":
@@ -66,7 +81,7 @@ const stepInWords = (step: Step): string => {
     case "Belong":
       return `${step.user} has ${step.places.join(", ") || "no places"} in workspace ${step.workspace}`
     case "EndAll":
-      return `all ends that ${step.user} let clients have at the ${step.place} in workspace ${step.workspace}`
+      return `all ends that ${step.user} let ${step.client === undefined ? "clients" : `client #${step.client}`} have${step.place === undefined ? "" : ` at the ${step.place}`} in workspace ${step.workspace}`
     case "Redeem": {
       const { key, proof, verifier, redirect, resource } = step
       const usual = ["post", "basic", "right", "same", "none", undefined]

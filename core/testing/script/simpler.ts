@@ -26,9 +26,10 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
   switch (step._tag) {
     case "Register":
       return [
-        ...plainer(step, { odd: null, kind: "public", workspace: 0, isTold: undefined }),
-        // Never back from `public`, or there would be no end to it.
-        ...(step.kind === "public" ? [] : plainer(step, { kind: "post" })),
+        ...plainer(step, { odd: null, workspace: 0, isTold: undefined }),
+        // What needs no redirect URI is of a kind that can be without. Never back from `public`, or there would be no end.
+        ...(step.redirects.length === 0 ? [] : plainer(step, { kind: "public" })),
+        ...(step.redirects.length === 0 || step.kind === "public" ? [] : plainer(step, { kind: "post" })),
         ...(step.redirects.length > 1 ? [{ ...step, redirects: step.redirects.slice(0, 1) }] : [])
       ]
     case "Authorize":
@@ -43,6 +44,10 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
       return plainer(step, { proof: "post", shows: "the device code", resource: "none" })
     case "Exchange":
       return plainer(step, { proof: "post", scope: null, resource: "none" })
+    case "Bring":
+      return plainer(step, { proof: "post", scope: null, resource: "none" })
+    case "Attest":
+      return plainer(step, { scope: null, resource: "none", subject: "ann", lives: 300 })
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve", place: undefined })
     case "Redeem":
@@ -65,6 +70,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
     case "Visit":
     case "AllowExchange":
     case "EndSession":
+    case "TrustIssuer":
     case "Belong":
     case "EndAll":
     case "DeleteClient":
