@@ -36,7 +36,8 @@ const partings = {
   "a client that a person let in may have no record yet, where that was struck": 2_865_548_108,
   "a late no ends nothing that a client has its tokens for": 1_204_537_814,
   "an approval of a pushed request that was struck before its grant is finished by the next one": 3_439_009_864,
-  "what could not be noted of a client at its code is noted when it refreshes": 90_535_295
+  "what could not be noted of a client at its code is noted when it refreshes": 90_535_295,
+  "of a device that was swept, who polls with another's code is told that it is over": 1_144_198_393
 }
 
 test.each(Object.entries(partings))("%s", async (_what, seed) => {

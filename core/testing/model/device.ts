@@ -216,24 +216,24 @@ const polled =
     { expect: { _tag: "Refused", status: [400], error }, next: paced(facts.state, facts.command) }
   ]
 
+const isOver = ({ device, state }: PollFacts): boolean => device !== undefined && state.now >= device.until
+
 /** What a poll comes to that is neither too early nor wrong whatever the device is. */
 const answerRules: ReadonlyArray<Rule<PollFacts>> = [
   {
     name: "another client's attempt on a device code changes nothing",
     when: ({ device, presenter }) => device?.client !== presenter?.ref,
-    gives: polled("invalid_grant")
+    // Once it was swept, whose it was is not known any more.
+    gives: (facts) => polled("invalid_grant", ...(isOver(facts) ? ["expired_token"] : []))(facts)
   },
   {
     name: "a device that a person denied is told so (RFC 8628 §3.5)",
     when: ({ answer }) => answer === "deny",
-    gives: (facts) => {
-      const isOver = facts.device !== undefined && facts.state.now >= facts.device.until
-      return polled("access_denied", ...(isOver ? ["expired_token"] : []))(facts)
-    }
+    gives: (facts) => polled("access_denied", ...(isOver(facts) ? ["expired_token"] : []))(facts)
   },
   {
     name: "a device that polls too late has to begin anew (RFC 8628 §3.5)",
-    when: ({ device, state }) => device !== undefined && state.now >= device.until,
+    when: isOver,
     gives: polled("expired_token")
   },
   {
