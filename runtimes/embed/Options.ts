@@ -79,7 +79,7 @@ export interface FetchOption {
    * address can be checked, the only hosts at all. Default: none.
    */
   readonly allow?: ReadonlyArray<string>
-  /** Who vouches for those hosts beside the authorities of the platform: certificates as PEM. Default: nobody. */
+  /** Who vouches for those hosts beside the authorities of the platform, as PEM; not on Workers. Default: nobody. */
   readonly ca?: string | ReadonlyArray<string>
 }
 

@@ -9,15 +9,18 @@ export const httpsHost = Effect.gen(function* () {
   const [key, cert] = [readFileSync(files.key, "utf8"), readFileSync(files.cert, "utf8")]
   const pages = new Map<string, object>()
   const asked: Array<string> = []
+  let held = { arrived: () => {}, until: Promise.resolve() }
   const server = yield* Effect.acquireRelease(
     Effect.sync(() =>
       Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
         tls: { key, cert },
-        fetch: ({ url }) => {
+        fetch: async ({ url }) => {
           const { pathname } = new URL(url)
           asked.push(pathname)
+          held.arrived()
+          await held.until
           const page = pages.get(pathname) ?? pages.get("*")
           return page === undefined ? new Response(null, { status: 404 }) : Response.json(page)
         }
@@ -32,11 +35,19 @@ export const httpsHost = Effect.gen(function* () {
     pages.set(path, { client_id: address, ...documentMembers, ...members })
     return address
   }
+  /** From now on whoever asks waits: when the first one is there, and what lets all of them go on. */
+  const hold = () => {
+    const arrived = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    held = { arrived: arrived.resolve, until: released.promise }
+    return { arrived: arrived.promise, release: released.resolve }
+  }
   return {
     pages,
     asked,
     host,
     publish,
+    hold,
     env: { FETCH_ALLOW: host, FETCH_CA: files.cert },
     fetch: { allow: [host], ca: cert }
   }
