@@ -25,21 +25,28 @@ export interface Workers {
 const compatibilityDate = "2026-11-01"
 
 /** By the conditions of Workers. What their engine itself has, or refuses, is left to it. */
-const bundle = Effect.fnUntraced(function* (module: string) {
-  const built = yield* Effect.promise(() =>
-    Bun.build({
-      entrypoints: [module],
-      target: "browser",
-      format: "esm",
-      conditions: ["workerd", "worker"],
-      external: [...builtinModules, "node:*", "bun", "bun:*", "cloudflare:*"],
-      throw: false
-    })
-  )
+const bundle = async (module: string): Promise<string> => {
+  const built = await Bun.build({
+    entrypoints: [module],
+    target: "browser",
+    format: "esm",
+    conditions: ["workerd", "worker"],
+    external: [...builtinModules, "node:*", "bun", "bun:*", "cloudflare:*"],
+    throw: false
+  })
   const [output] = built.outputs
   if (output === undefined) throw new Error(`${module} cannot be bundled:\n${built.logs.join("\n")}`)
-  return yield* Effect.promise(() => output.text())
-})
+  return output.text()
+}
+
+/** Bundling takes longer than all else here. */
+const bundles = new Map<string, Promise<string>>()
+
+const bundleOf = (module: string): Promise<string> => {
+  const made = bundles.get(module) ?? bundle(module)
+  bundles.set(module, made)
+  return made
+}
 
 /** Each alone leaves some of them. */
 const withoutNodes = `compatibilityFlags = ["no_nodejs_compat", "no_nodejs_compat_v2"],`
@@ -79,7 +86,7 @@ export const startWorkers = Effect.fnUntraced(function* (
   workers: Workers
 ): Effect.fn.Return<Server, ServerFailed, Scope.Scope> {
   const folder = yield* throwawayFolder("workers")
-  writeFileSync(join(folder, "main.js"), yield* bundle(workers.module))
+  writeFileSync(join(folder, "main.js"), yield* Effect.promise(() => bundleOf(workers.module)))
   for (const [name, value] of Object.entries(workers.env ?? {}))
     writeFileSync(join(folder, `${name}.json`), JSON.stringify(value))
   if (workers.ca !== undefined) writeFileSync(join(folder, "ca.pem"), workers.ca)

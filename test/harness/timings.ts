@@ -36,6 +36,7 @@ export const slow: ReadonlyArray<string> = [
   "test/harness/Server.test.ts",
   "test/pages/use.test.ts",
   "test/laws/model.test.ts",
+  "test/embed/workers.test.ts",
   "test/runtimes/frameworks.test.ts",
   "test/runtimes/standardError.test.ts"
 ]
