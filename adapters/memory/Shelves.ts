@@ -30,8 +30,8 @@ const unlisted: ReadonlySet<Kind> = new Set(["once", "request"])
 
 /** The records of one kind, of all workspaces together: a workspace with few of them takes no more than those. */
 class Shelf {
-  /** By id. Ids are random, so hardly ever do two workspaces have one in common. */
-  private readonly places = new Map<string, Place | Array<Place>>()
+  /** By id. Ids are random, but a record of which each workspace has one may have the same id in all: those by workspace. */
+  private readonly places = new Map<string, Place | Map<string, Place>>()
   private readonly list: SortedList<Place>
 
   constructor(kind: Kind) {
@@ -40,23 +40,27 @@ class Shelf {
 
   find(workspace: string, id: string): Place | undefined {
     const found = this.places.get(id)
-    if (Array.isArray(found)) return found.find(({ record }) => record.workspace === workspace)
+    if (found instanceof Map) return found.get(workspace)
     return found?.record.workspace === workspace ? found : undefined
   }
 
   add(place: Place): void {
-    const { id } = place.record
+    const { id, workspace } = place.record
     const found = this.places.get(id)
-    this.places.set(id, found === undefined ? place : [place].concat(found))
+    if (found === undefined) this.places.set(id, place)
+    else if (found instanceof Map) found.set(workspace, place)
+    else {
+      const both = new Map([[found.record.workspace, found]])
+      this.places.set(id, both.set(workspace, place))
+    }
     this.list.add(place)
   }
 
   delete(place: Place): void {
-    const { id } = place.record
+    const { id, workspace } = place.record
     const found = this.places.get(id)
-    const left = Array.isArray(found) ? found.filter((one) => one !== place) : []
-    if (left.length === 0) this.places.delete(id)
-    else this.places.set(id, left)
+    if (found instanceof Map) found.delete(workspace)
+    if (!(found instanceof Map) || found.size === 0) this.places.delete(id)
     this.list.delete(place)
   }
 
