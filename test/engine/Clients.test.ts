@@ -95,6 +95,9 @@ test("a client that tells a lot of itself is read every time, so that no strange
     })
     expect(yield* asksFor(told(20))).toBe(1)
     expect(yield* asksFor(told(200))).toBe(3)
+    const named = (letters: number) => client({ about: { client_name: "a".repeat(letters) } })
+    const room = 4096 - JSON.stringify(named(0)).length
+    expect([yield* asksFor(named(room)), yield* asksFor(named(room + 1))]).toEqual([1, 3])
   }).pipe(Effect.runPromise))
 
 type Store = Storage["Service"]
@@ -278,6 +281,20 @@ describe("what one process does to a client", () => {
           expect(yield* there.letGo(home, trial.id, start)).toBe("gone")
         }),
       overNetwork
+    ))
+
+  test("leaves no client that is marked by a copy at hand, where it is gone", () =>
+    inTwoProcesses(
+      (here, there) =>
+        Effect.gen(function* () {
+          yield* here.remove(home, trial.id)
+          yield* there.markProven(home, trial, start)
+          yield* there.markUsed(home, trial, later(start, standardPolicy.unusedClientTtl / 2))
+          expect(yield* there.findStored(home, trial.id)).toBeUndefined()
+          expect(yield* there.change(home, trial.id, refused)).toBeUndefined()
+        }),
+      overNetwork,
+      trial
     ))
 
   test("stands when another notes the client as proven, by the copy at hand", () =>

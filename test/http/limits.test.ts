@@ -5,6 +5,7 @@ import { layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { deviceClient, polledAs, waitingDevice } from "../given/devices.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -185,6 +186,45 @@ describe("a request takes of the share", () => {
         expect(took()).toEqual(ofThief)
         yield* revoke(client, tokens.access)
         expect(took()).toEqual([ofGrant])
+      })
+    ))
+
+  test("of the grant and of its network, where a public client shows a token whose grant is gone; of the grant alone, where it ended", () =>
+    watched((world, took) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, publicly)
+        const ended = yield* signInToApp(world, client)
+        const gone = yield* signInToApp(world, client)
+        const { grants } = world.services
+        const revoke = (token: string) =>
+          world.send("POST", "/oauth/revoke", { headers: formHeaders, body: form({ client_id: client.id, token }) })
+        const known = yield* Effect.orDie(grants.examine(world.workspace, gone.refresh))
+        if (known.kind !== "refresh") throw new Error("no refresh token")
+        yield* Effect.orDie(grants.removeGrant(world.workspace.id, known.token.grant))
+        yield* revoke(ended.refresh)
+        took()
+        const ofGrant = new RegExp(`^grant ${client.id} [\\w-]{8}$`)
+        yield* refresh(world, client, ended.refresh)
+        expect(took()).toEqual([expect.stringMatching(ofGrant)])
+        for (const ask of [refresh(world, client, gone.refresh), revoke(gone.refresh)]) {
+          yield* ask
+          expect(took()).toEqual([expect.stringMatching(ofGrant), `public_client ${client.id} `])
+        }
+      })
+    ))
+
+  test("of its network, where a device asks by a code that nobody was given; of none of a network's, where its own waits", () =>
+    watched((world, took) =>
+      Effect.gen(function* () {
+        const client = yield* deviceClient(world)
+        const told = yield* waitingDevice(world, client)
+        took()
+        expect(yield* polledAs(world, client, told)).toBe("authorization_pending")
+        expect(took().filter((share) => share.startsWith("public_client"))).toEqual([])
+        expect(yield* polledAs(world, client, { deviceCode: `${told.deviceCode.slice(0, -2)}AA` })).toBe(
+          "invalid_grant"
+        )
+        expect(took()).toEqual([`public_client ${client.id} `])
       })
     ))
 

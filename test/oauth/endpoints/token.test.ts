@@ -261,6 +261,25 @@ describe("a code or refresh token that is not good", () => {
     ))
 })
 
+describe("a client's own grant", () => {
+  test("that is gone from the store begins anew, and is not answered from memory", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const asked = tokenRequest(world, client, { grant_type: "client_credentials" })
+        const access = Effect.map(asked, (answer) => text(jsonOf(answer).access_token))
+        yield* access
+        // The second time it is read, and remembered.
+        const token = yield* access
+        const known = yield* world.services.grants.examine(world.workspace, token)
+        if (known.kind !== "access") throw new Error("no access token")
+        yield* world.services.grants.removeGrant(world.workspace.id, known.token.grant)
+        expect((yield* companies(world, token)).status).toBe(401)
+        expect((yield* companies(world, yield* access)).status).toBe(200)
+      })
+    ))
+})
+
 describe("client authentication at the token endpoint (RFC 6749 §2.3)", () => {
   const ask = { grant_type: "client_credentials" }
 

@@ -109,6 +109,21 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
       signing
     ))
 
+  test("has nobody's proof but its holder's remembered", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const written = () => world.calls.insert.filter((kind) => kind === "once").length
+          const before = written()
+          yield* opened(world, access, eve)
+          expect(written()).toBe(before)
+          yield* opened(world, access, ada)
+          expect(written()).toBe(before + 1)
+        }),
+      signing
+    ))
+
   test("is one to userinfo too, by GET and by POST", () =>
     inWorld(
       (world) =>
