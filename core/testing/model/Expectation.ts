@@ -15,6 +15,19 @@ export interface Identity {
   readonly sameSession: Ref | null
 }
 
+/** What a token is good for: whose it is, where, and for what. */
+export interface Worth {
+  readonly client: Ref
+  /** Who exchanged it, the last first. */
+  readonly actors: ReadonlyArray<Ref>
+  readonly user: string | null
+  readonly scope: ReadonlyArray<Scope>
+  readonly resource: string | null
+  readonly issuer: string
+  readonly boundTo: KeyName | null
+  readonly place: PlaceName | null
+}
+
 /** What the model says about an answer; where the documents leave a choice, several statuses or codes fit. */
 export type Expectation =
   /** An OAuth error as JSON. */
@@ -48,20 +61,10 @@ export type Expectation =
       readonly identity: Identity | null
     }
   | { readonly _tag: "Unknown" }
-  | {
-      readonly _tag: "Known"
-      readonly client: Ref
-      /** Who exchanged it, the last first. */
-      readonly actors: ReadonlyArray<Ref>
-      readonly user: string | null
-      readonly scope: ReadonlyArray<Scope>
-      readonly resource: string | null
-      readonly issuer: string
-      readonly boundTo: KeyName | null
-      readonly place: PlaceName | null
-    }
+  | (Worth & { readonly _tag: "Known" })
   | { readonly _tag: "Done"; readonly status: number }
-  | { readonly _tag: "Admitted"; readonly user: string | null }
+  /** `worth`: what a guard tells whoever it lets a call through to. */
+  | { readonly _tag: "Admitted"; readonly user: string | null; readonly worth: Worth | null }
   | { readonly _tag: "Turned away"; readonly status: number; readonly error: ReadonlyArray<string> | null }
   | { readonly _tag: "Forbidden" }
   /** Nothing was asked over HTTP. */

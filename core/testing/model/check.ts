@@ -2,7 +2,7 @@ import type { Check } from "../script/Command.ts"
 import { provenKey } from "./keys.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
 import { reaches } from "./scope.ts"
-import { type Standing, standingOf } from "./standing.ts"
+import { type Standing, standingOf, worthOf } from "./standing.ts"
 
 interface CheckFacts extends Facts {
   readonly command: Check
@@ -19,14 +19,16 @@ const unasked = ({ state }: Facts): ReadonlyArray<Outcome> => [
 
 const forbidden = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Forbidden" }, next: state }]
 
-const admitted = ({ state, standing, command }: CheckFacts): ReadonlyArray<Outcome> => {
-  const user = standing._tag === "access" && command.at === "userinfo" ? standing.grant.user : null
-  return [{ expect: { _tag: "Admitted", user }, next: state }]
+const admitted = ({ state, standing, command, world }: CheckFacts): ReadonlyArray<Outcome> => {
+  if (standing._tag !== "access") return []
+  const user = command.at === "userinfo" ? standing.grant.user : null
+  const worth = command.at === "guard" ? worthOf(standing, world.issuers[command.workspace]) : null
+  return [{ expect: { _tag: "Admitted", user, worth }, next: state }]
 }
 
 const hasScope = ({ standing, command }: CheckFacts): boolean =>
   standing._tag === "access" &&
-  (reaches(standing.access.scope, command.at === "companies" ? "api" : "profile") ||
+  (reaches(standing.access.scope, command.at === "userinfo" ? "profile" : "api") ||
     // OpenID Connect Core §5.3: whoever was signed in may be asked about.
     (command.at === "userinfo" && standing.access.scope.includes("openid")))
 

@@ -1,8 +1,7 @@
 import type { Introspect } from "../script/Command.ts"
-import type { Expectation } from "./Expectation.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule, refused } from "./Rule.ts"
-import { holderOf, type Standing, standingOf } from "./standing.ts"
+import { holderOf, type Standing, standingOf, worthOf } from "./standing.ts"
 
 interface IntrospectFacts extends ProofFacts {
   readonly command: Introspect
@@ -13,19 +12,8 @@ const unknown = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag:
 
 const known = ({ state, standing, world, presenter }: IntrospectFacts): ReadonlyArray<Outcome> => {
   if (standing._tag === "nothing") return []
-  const { grant } = standing
-  const expect: Expectation = {
-    _tag: "Known",
-    client: holderOf(standing),
-    actors: standing._tag === "access" ? standing.access.actors.map(({ client }) => client) : [],
-    user: grant.user,
-    scope: standing._tag === "access" ? standing.access.scope : grant.scope,
-    resource: standing._tag === "access" ? standing.access.resource : grant.resource,
-    issuer: world.issuers[presenter?.workspace ?? 0],
-    boundTo: standing._tag === "access" ? standing.access.boundTo : null,
-    place: grant.place ?? null
-  }
-  return [{ expect, next: state }]
+  const worth = worthOf(standing, world.issuers[presenter?.workspace ?? 0])
+  return [{ expect: { _tag: "Known", ...worth }, next: state }]
 }
 
 export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [

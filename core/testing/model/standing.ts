@@ -1,4 +1,5 @@
 import type { Presented, Ref } from "../script/Command.ts"
+import type { Worth } from "./Expectation.ts"
 import type { Facts } from "./Rule.ts"
 import { type Access, type Grant, isAlive, type RefreshToken, type State } from "./State.ts"
 import type { WorkspaceNumber } from "./World.ts"
@@ -17,6 +18,22 @@ export type Standing =
 /** Whose a token is: of an exchanged one, the last that exchanged. */
 export const holderOf = (standing: Exclude<Standing, { readonly _tag: "nothing" }>): Ref =>
   (standing._tag === "access" ? standing.access.actors[0]?.client : undefined) ?? standing.grant.client
+
+/** What whoever may know of a token is told of it. */
+export const worthOf = (standing: Exclude<Standing, { readonly _tag: "nothing" }>, issuer: string): Worth => {
+  const { grant } = standing
+  const own = standing._tag === "access" ? standing.access : { ...grant, actors: [], boundTo: null }
+  return {
+    client: holderOf(standing),
+    actors: own.actors.map(({ client }) => client),
+    user: grant.user,
+    scope: own.scope,
+    resource: own.resource,
+    issuer,
+    boundTo: own.boundTo,
+    place: grant.place ?? null
+  }
+}
 
 /** Neither it nor one that it was exchanged for was revoked, and who exchanged is there and still may. */
 const lives = (state: State, { actors, isRevoked }: Access): boolean =>

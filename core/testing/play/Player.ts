@@ -101,6 +101,10 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
           }),
           null
         )
+      case "Check": {
+        const sending = step.at === "guard" ? requestOf({ world, scenario, ledger, now }, step) : null
+        return sending === null ? asked(step, ledger) : system.guard(sending.request)
+      }
       case "Enter":
         return entered(step, ledger)
       default:

@@ -2,7 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { Effect } from "effect"
 import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Expectation, Identity } from "../model/Expectation.ts"
+import type { Expectation, Identity, Worth } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
 import { deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
@@ -50,6 +50,16 @@ const idTokenOf = ({ authTime, client, issuer, nonce, now, user }: Identity, acc
 /** RFC 8693 §4.1. */
 const actOf = ([last, ...before]: ReadonlyArray<Ref>): object =>
   last === undefined ? {} : { act: { sub: `client-${last}`, ...actOf(before) } }
+
+const toldOf = ({ actors, boundTo, client, issuer, place, resource, scope, user }: Worth): object => ({
+  scope: scope.join(" "),
+  client_id: `client-${client}`,
+  ...(user === null ? {} : { sub: user }),
+  ...actOf(actors),
+  ...(place === null ? {} : { place }),
+  aud: resource?.split(" ") ?? issuer,
+  ...(boundTo === null ? {} : { cnf: { jkt: jktOf(boundTo) } })
+})
 
 /** An answer that is as expected, with texts that follow from the names. */
 const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse | null => {
@@ -118,20 +128,14 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
     case "Unknown":
       return json(200, { active: false })
     case "Known":
-      return json(200, {
-        active: true,
-        scope: expect.scope.join(" "),
-        client_id: `client-${expect.client}`,
-        ...(expect.user === null ? {} : { sub: expect.user }),
-        ...actOf(expect.actors),
-        ...(expect.place === null ? {} : { place: expect.place }),
-        aud: expect.resource?.split(" ") ?? expect.issuer,
-        ...(expect.boundTo === null ? {} : { cnf: { jkt: jktOf(expect.boundTo) } })
-      })
+      return json(200, { active: true, ...toldOf(expect) })
     case "Done":
       return bare(expect.status)
     case "Admitted":
-      return json(200, expect.user === null ? {} : { sub: expect.user })
+      return json(200, {
+        ...(expect.user === null ? {} : { sub: expect.user }),
+        ...(expect.worth === null ? {} : toldOf(expect.worth))
+      })
     case "Turned away":
       return bare(expect.status, [
         "www-authenticate",

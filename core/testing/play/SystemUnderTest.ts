@@ -9,6 +9,11 @@ import type { AsserterName, Fault, PlaceName, TrustTerms } from "../script/Comma
  */
 export interface SystemUnderTest {
   readonly request: (request: HttpRequest) => Effect.Effect<HttpResponse>
+  /**
+   * The same request at a resource of the host's own, which takes the scope `api`: as that is refused, or with what the
+   * guard tells it of the caller, in the words of introspection.
+   */
+  readonly guard: (request: HttpRequest) => Effect.Effect<HttpResponse>
   /** The headers of a browser in which this person is signed in. */
   readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
   /** An owner says which API a client is, so that it may exchange tokens; `null`: none. */

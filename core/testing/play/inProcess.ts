@@ -10,6 +10,7 @@ import {
   trustIssuer
 } from "../../engine/administration.ts"
 import { endAll } from "../../engine/endAll.ts"
+import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
 import { Entropy } from "../../ports/Entropy.ts"
@@ -132,6 +133,25 @@ const signedIn = (world: World, name: string): SignedIn => ({
   role: "member"
 })
 
+/** Within whoever acts stands whoever acted before (RFC 8693 §4.1). */
+const actOf = ([last, ...before]: ReadonlyArray<string>): object =>
+  last === undefined ? {} : { act: { sub: last, ...actOf(before) } }
+
+const toldByGuard = (principal: UserPrincipal | WorkspacePrincipal): HttpResponse => {
+  const { client, resources, scope } = principal
+  const common = { client_id: client, scope: scope.join(" "), ...(resources === null ? {} : { aud: resources }) }
+  const body =
+    principal._tag === "Workspace"
+      ? common
+      : {
+          ...common,
+          sub: principal.user,
+          place: principal.place,
+          ...actOf(principal.actors ?? [])
+        }
+  return { status: 200, headers: [], body: JSON.stringify(body) }
+}
+
 const seededBytes = (seed: number): Entropy["Service"] => {
   const draw = drawFrom(`entropy ${seed}`)
   return { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }
@@ -227,11 +247,11 @@ export const inProcess = Effect.fnUntraced(function* (
     return killed
   })
 
+  const untilDeath = (answer: Effect.Effect<HttpResponse>): Effect.Effect<HttpResponse> =>
+    Effect.provideContext(Effect.raceFirst(answer, Effect.andThen(Deferred.await(death), afterDeath)), surroundings)
+
   const request = (asked: HttpRequest): Effect.Effect<HttpResponse> =>
-    Effect.provideContext(
-      Effect.raceFirst(server.handle(asked), Effect.andThen(Deferred.await(death), afterDeath)),
-      surroundings
-    )
+    Effect.suspend(() => untilDeath(server.handle(asked)))
 
   const turnRing = (change: (ring: KeyRing) => KeyRing) =>
     Effect.sync(() => {
@@ -245,6 +265,14 @@ export const inProcess = Effect.fnUntraced(function* (
 
   const system: SystemUnderTest = {
     request,
+    guard: (asked) =>
+      Effect.suspend(() =>
+        untilDeath(
+          Effect.map(server.guard(asked, { scopes: ["api"], callers: ["User", "Workspace"] }), (guarded) =>
+            guarded._tag === "Refused" ? guarded.response : toldByGuard(guarded.principal)
+          )
+        )
+      ),
     signIn: (_workspace, user) => Effect.succeed([["cookie", `person=${user}`]]),
     registerForOwner: (number, metadata) => {
       const { services } = server

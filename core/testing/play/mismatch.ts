@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Expectation, Identity } from "../model/Expectation.ts"
+import type { Expectation, Identity, Worth } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
 import { deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
@@ -227,11 +227,9 @@ const actIs = (ledger: Ledger, act: unknown, [last, ...before]: ReadonlyArray<Re
   return act.sub === ledger.get(`client#${last}`) && actIs(ledger, inner, before)
 }
 
-const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Known" }): Complaint => {
+const worthIs = (comparing: Comparing, expect: Worth): Complaint => {
   const body = jsonOf(comparing.response)
   return first(
-    status(comparing, 200),
-    unless(body?.active === true, "it is not active"),
     scopeIs(body, expect.scope),
     unless(textField(body, "client_id") === comparing.ledger.get(`client#${expect.client}`), "client_id is another's"),
     unless(expect.user === null || textField(body, "sub") === expect.user, `sub is not ${expect.user}`),
@@ -246,9 +244,20 @@ const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Kno
   )
 }
 
+const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Known" }): Complaint =>
+  first(
+    status(comparing, 200),
+    unless(jsonOf(comparing.response)?.active === true, "it is not active"),
+    worthIs(comparing, expect)
+  )
+
 const admitted = (comparing: Comparing, expect: Expectation & { readonly _tag: "Admitted" }): Complaint => {
   const sub = textField(jsonOf(comparing.response), "sub")
-  return first(status(comparing, 200), unless(expect.user === null || sub === expect.user, `sub is not ${expect.user}`))
+  return first(
+    status(comparing, 200),
+    unless(expect.user === null || sub === expect.user, `sub is not ${expect.user}`),
+    expect.worth === null ? null : worthIs(comparing, expect.worth)
+  )
 }
 
 const turnedAway = (comparing: Comparing, expect: Expectation & { readonly _tag: "Turned away" }): Complaint => {

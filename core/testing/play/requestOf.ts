@@ -432,7 +432,7 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
       return unsigned(posted(scene, "/oauth/introspect", step, [["token", presentedText(ledger, step.token)]]))
     case "Check": {
       const text = step.token === null ? undefined : presentedText(ledger, step.token)
-      const path = step.at === "companies" ? "/rest/companies" : "/oauth/userinfo"
+      const path = step.at === "userinfo" ? "/oauth/userinfo" : "/rest/companies"
       const headers = bearing(step.key === undefined ? "Bearer" : "DPoP", text)
       return unsigned(
         provenBy(scene, step.workspace, step, requestTo(scene, step.workspace, "GET", path, { headers }), text)

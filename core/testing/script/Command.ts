@@ -330,7 +330,8 @@ export interface Check {
   readonly _tag: "Check"
   readonly id: Ref
   readonly token: Presented | null
-  readonly at: "companies" | "userinfo"
+  /** `guard`: at a resource of the host's own, which is told whose call it lets through. */
+  readonly at: "companies" | "userinfo" | "guard"
   readonly workspace: WorkspaceNumber
   readonly key?: ShownKey | undefined
 }

@@ -691,6 +691,8 @@ const offersOfPlaces = (
 /** Whoever has a choice makes one, or now and then none, or one that they have not. */
 const withPlace = (moment: Moment, step: Step): Step => {
   const { dice, state } = moment
+  // Where a token is from is told by the guard.
+  if (step._tag === "Check" && step.at === "companies") return { ...step, at: "guard" }
   const page = step._tag === "Decide" ? state.pages.get(step.page) : undefined
   if (step._tag !== "Decide" || page === undefined) return step
   const places = placesOf(state, state.clients.get(page.client)?.workspace ?? 0, page.user)

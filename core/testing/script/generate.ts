@@ -86,7 +86,7 @@ const drawCommand = (dice: Dice, world: World, state: State, id: number): Comman
 const lastLooks = 6
 
 /** Looks at what there is from all sides, so that nothing wrong stays unseen because nobody came back to it. */
-const epilogue = (state: State, firstId: number): ReadonlyArray<Step> => {
+const epilogue = (world: World, state: State, firstId: number): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   const look = (kind: "access" | "refresh", ref: number, grantName: GrantName, boundTo: KeyName | null) => {
     const actor = kind === "access" ? state.access.get(ref)?.actors[0]?.client : undefined
@@ -97,7 +97,7 @@ const epilogue = (state: State, firstId: number): ReadonlyArray<Step> => {
     steps.push({ _tag: "Introspect", id: next(), token, by: client, proof: "post" })
     if (kind === "refresh") return
     const key = boundTo ?? undefined
-    steps.push({ _tag: "Check", id: next(), token, at: "companies", workspace, key })
+    steps.push({ _tag: "Check", id: next(), token, at: world.places === true ? "guard" : "companies", workspace, key })
     steps.push({ _tag: "Check", id: next(), token, at: "userinfo", workspace, key })
   }
   for (const [ref, { boundTo, grant }] of [...state.access].slice(-lastLooks)) look("access", ref, grant, boundTo)
@@ -116,5 +116,5 @@ export const generate = (dice: Dice, world: World, longest: number): Script => {
     script.push(command)
     for (const step of stepsOf(command)) state = after(world, state, step)
   }
-  return [...script, ...epilogue(state, (length + 1) * 10)]
+  return [...script, ...epilogue(world, state, (length + 1) * 10)]
 }
