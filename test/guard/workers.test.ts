@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { CompactSign, exportJWK, generateKeyPair } from "jose"
+import { holderOf, proofFor } from "../given/dpop.ts"
 import { freePort } from "../harness/freePort.ts"
 import { workerd } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
@@ -17,6 +18,8 @@ const engine = workerd()
 const utf8 = new TextEncoder()
 const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true })
 const jwk = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256", use: "sig" }
+
+const ada = await holderOf("ES256")
 
 /** An issuer that is asked, and that may keep whoever asks waiting. */
 const slowIssuer = Effect.gen(function* () {
@@ -37,8 +40,10 @@ const slowIssuer = Effect.gen(function* () {
             arrived.resolve()
             await released.promise
           }
-          const isForKeys = request.url.endsWith("/jwks")
-          return Response.json(isForKeys ? { keys: [jwk] } : { active: true, token_type: "Bearer", ...common })
+          if (request.url.endsWith("/jwks")) return Response.json({ keys: [jwk] })
+          const isBound = new URLSearchParams(await request.text()).get("token") === "bound"
+          const bearing = isBound ? { token_type: "DPoP", cnf: { jkt: ada.jkt } } : { token_type: "Bearer" }
+          return Response.json({ active: true, ...bearing, ...common })
         }
       })
     ),
@@ -119,5 +124,20 @@ if (engine !== undefined) {
         (status) => status === 200
       )
       expect(yield* pollUntil(isAdmitted, 10_000)).toBe(true)
+    }).pipe(Effect.scoped, Effect.runPromise))
+
+  test("on Workers, a storage notes the proofs that were seen", () =>
+    Effect.gen(function* () {
+      const { resource } = yield* scene(engine)
+      const claims = { iat: Math.floor(Date.now() / 1000) }
+      const shown = () => Effect.runPromise(proofFor(ada, "GET", `${resource}/seen`, "bound", { claims }))
+      const statusWith = async (dpop: string) =>
+        (await fetch(`${resource}/seen`, { headers: { authorization: "DPoP bound", dpop } })).status
+      yield* Effect.promise(async () => {
+        const first = await shown()
+        expect([await statusWith(first), await statusWith(first), await statusWith(await shown())]).toEqual([
+          200, 401, 200
+        ])
+      })
     }).pipe(Effect.scoped, Effect.runPromise))
 }
