@@ -262,7 +262,7 @@ const findings = Effect.fnUntraced(function* (store: Store, settings: Environmen
 })
 
 describe("a client that signs, pushes and holds a key goes from process to process, and a thief of what it sent nowhere", () => {
-  test.each(everyStore.filter(([name]) => name !== "a Redis Cluster"))("over %s", (_, open) =>
+  test.each(everyStore)("over %s", (_, open) =>
     Effect.gen(function* () {
       const store = yield* open
       const settings = { DPOP_NONCE: "all", REGISTRATION_ROWS: "at_consent" }
