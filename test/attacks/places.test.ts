@@ -420,6 +420,11 @@ describe("a choice of places", () => {
       Effect.gen(function* () {
         const page = yield* ask(given, "many")
         expect(shown(page)).toHaveLength(10)
+        // A field to search in is beyond ten, and not before.
+        given.places.ten = many.slice(0, 10)
+        const ten = yield* ask(given, "ten")
+        expect(shown(ten)).toHaveLength(10)
+        expect([page, ten].map(({ body }) => body.includes('name="place_search"'))).toEqual([true, false])
         const search = (place_search: string, more: Values = {}) =>
           post(given, page, { decision: "search", place_search, ...more }, "many")
         expect(shown(yield* search("ORG_3"))).toEqual(["org_3", ...Array.from({ length: 10 }, (_, at) => `org_3${at}`)])

@@ -45,3 +45,33 @@ test("the command line trusts issuers, registers clients for them, and lets APIs
     expect((yield* run("client", "exchange", "A".repeat(22), here)).status).toBe(3)
     expect((yield* run("client", "exchange", id, "none")).status).toBe(0)
   }).pipe(Effect.scoped, Effect.runPromise))
+
+test("the command line lists APIs, beside those that are configured, and takes them off again", () =>
+  Effect.gen(function* () {
+    const cwd = yield* throwawayFolder("resources")
+    writeFileSync(
+      join(cwd, "resources.json"),
+      '{ "resources": [{ "at": "https://mcp.example.com", "name": "Tools" }] }'
+    )
+    const env = { RESOURCES: "./resources.json" }
+    const run = (...args: ReadonlyArray<string>) => command(["resource", ...args, "--json"], { cwd, env })
+    const listed = Effect.map(run("list"), ({ stdout }) =>
+      (JSON.parse(stdout) as ReadonlyArray<Record<string, unknown>>).map(({ at, configured, scopes }) => [
+        at,
+        configured,
+        scopes
+      ])
+    )
+    const orders = "https://orders.example"
+    const tools = ["https://mcp.example.com", true, null]
+    expect(yield* listed).toEqual([tools])
+    expect((yield* run("add", orders, "--scope", "api")).status).toBe(0)
+    expect(yield* listed).toEqual([tools, [orders, false, ["api"]]])
+    for (const wrong of [[`${orders}/`], ["http://orders.example"], [`${orders}/v1`, "--scope", "root"]]) {
+      expect((yield* run("add", ...wrong)).status).not.toBe(0)
+    }
+    expect((yield* run("remove", "https://mcp.example.com")).status).toBe(3)
+    expect((yield* run("remove", orders)).status).toBe(0)
+    expect((yield* run("remove", orders)).status).toBe(3)
+    expect(yield* listed).toEqual([tools])
+  }).pipe(Effect.scoped, Effect.runPromise))

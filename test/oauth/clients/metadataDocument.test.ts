@@ -87,6 +87,29 @@ describe("a client that brings the address of its document", () => {
       })
     ))
 
+  test.each([
+    ["https://app.example.org/callback", false],
+    ["http://127.0.0.1:7777/callback", true],
+    ["http://localhost/callback", true]
+  ])("is let in by the name of its host, not by its own, which is unverified: %s", (redirect_uri, stays) =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        web.publish(address, { client_name: "Claude", redirect_uris: [redirect_uri] })
+        const { body } = yield* ask(world, clientAt(), { redirect_uri })
+        const texts = (tag: string) =>
+          [...body.matchAll(new RegExp(`<${tag}\\b[^>]*>(.*?)</${tag}>`, "gs"))].map(([, inner = ""]) =>
+            inner.replaceAll(/<[^>]*>/g, "")
+          )
+        const [heading = "", ...others] = [...texts("h1"), ...texts("title")]
+        for (const loud of [heading, ...others]) {
+          expect([loud.includes("app.example.org"), loud.includes("Claude")]).toEqual([true, false])
+        }
+        expect(body).toMatch(/Claude<\/bdi> <span class="badge">unverified</)
+        expect(body.split("this computer").length > 1).toBe(stays)
+      })
+    )
+  )
+
   test("is met once by all who ask while its copy is fresh", () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
