@@ -80,6 +80,8 @@ export class SignInThrottle {
   readonly #pairs = new FailureTable(slope("sign_in_pair"), this.#toTell)
   /** One network at all logins: an office behind one address signs in at the same hour. */
   readonly #networks = new FailureTable(share("sign_in_network", 200, 6_000), this.#toTell)
+  /** All networks of one IPv6 /48 at all logins: one customer has 65,536 of them to guess from. */
+  readonly #around = new FailureTable(share("sign_in_network_region", 800, 1_500), this.#toTell)
   /** One login from all networks. First tries of new networks put its next one off by nothing. */
   readonly #logins = new FailureTable(share("sign_in_login", loginBurst, minute, loginBurst), this.#toTell)
   /** A login whose share is spent, from one IPv6 /48: one customer has 65,536 networks. */
@@ -98,9 +100,11 @@ export class SignInThrottle {
     if (network !== undefined) {
       const networkWait = this.#networks.wait(workspace, network, now)
       if (networkWait > 0) return Option.some(refused("sign_in_network", networkWait))
+      const regionWait = this.#around.wait(workspace, regionOf(network), now)
+      if (regionWait > 0) return Option.some(refused("sign_in_network_region", regionWait))
       const steep = this.#climb(this.#pairs, "sign_in_pair", attempt, now)
       if (Option.isSome(steep)) return steep
-      this.#networks.begin(workspace, network, now)
+      for (const [shared, of] of this.#placesOf(network)) shared.begin(workspace, of, now)
     }
     this.#logins.begin(workspace, login, now)
     return Option.none()
@@ -133,7 +137,7 @@ export class SignInThrottle {
     const [table, key] = this.#slopeOf(attempt)
     table.undo(workspace, key)
     if (device !== undefined) return
-    if (network !== undefined) this.#networks.fail(workspace, network, now)
+    for (const [shared, of] of this.#placesOf(network)) shared.fail(workspace, of, now)
     this.#logins.undo(workspace, login)
   }
 
@@ -148,13 +152,15 @@ export class SignInThrottle {
   }
 
   #sharesOf({ login, network, device }: Attempt): ReadonlyArray<readonly [FailureTable, string]> {
-    if (device !== undefined) return []
-    return network === undefined
-      ? [[this.#logins, login]]
-      : [
-          [this.#networks, network],
-          [this.#logins, login]
-        ]
+    return device === undefined ? [...this.#placesOf(network), [this.#logins, login]] : []
+  }
+
+  /** The shares of where an attempt comes from. */
+  #placesOf(network: string | undefined): ReadonlyArray<readonly [FailureTable, string]> {
+    if (network === undefined) return []
+    const region = regionOf(network)
+    const own = [this.#networks, network] as const
+    return region === network ? [own] : [own, [this.#around, region]]
   }
 
   /** Takes a first try of a network whose login has spent its share from the share of the region. */

@@ -104,6 +104,7 @@ describe("a page about a refusal", () => {
     ["sign_in_device", "attempts to sign in"],
     ["sign_in_login", "attempts to sign in"],
     ["sign_in_network", "attempts to sign in"],
+    ["sign_in_network_region", "attempts to sign in"],
     ["sign_in_pair", "attempts to sign in"],
     ["account", "requests"],
     ["authorize", "requests"]

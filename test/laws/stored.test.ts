@@ -275,6 +275,9 @@ describe("a record lies where every release looks for it", () => {
       // A record of each table, and of the share that first tries of a region have once the login's is spent.
       wrong({ login: "ada", network: "192.0.2.1", device: "her own" })
       for (let n = 0; n < 50; n++) wrong({ login: `${n}`, network: "192.0.2.1", device: undefined }, "turnAway")
+      for (let n = 0; n < 200; n++) {
+        wrong({ login: `${n}`, network: `2001:db8:2:${n.toString(16)}::/64`, device: undefined }, "turnAway")
+      }
       for (let n = 0; n < 60; n++) wrong({ login: "ada", network: undefined, device: undefined })
       for (const n of [1, 2]) wrong({ login: "ada", network: `2001:db8:1:${n}::/64`, device: undefined })
       yield* throttle.sharing(storage, entropy)

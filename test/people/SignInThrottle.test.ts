@@ -119,6 +119,42 @@ describe("guessing from one place", () => {
     ).toBe(10)
   })
 
+  test("at ever other accounts from ever other /64 of one /48 spends the share around them, and no other's", () => {
+    const throttle = new SignInThrottle()
+    const place = (index: number, region = 1) => networkOf(`2001:db8:${region}:${index.toString(16)}::1`)
+    const spray = (name: string, region = 1) => times(2000, (index) => from(place(index, region), `${name} ${index}`))
+    expect(passed(throttle, spray("login"))).toBe(800)
+    expect(wait(throttle, from(place(5000), "next"))).toBe(2)
+    expect(passed(throttle, [from(place(5000, 2), "login 1"), from("192.0.2.9", "login 2")])).toBe(2)
+    // Who is known there is nobody's neighbour.
+    expect(passed(throttle, [{ ...known, network: place(5000) }])).toBe(1)
+    expect(passed(throttle, spray("other"), later(t, minute))).toBe(40)
+  })
+
+  for (const [ending, end] of Object.entries({
+    succeed: (throttle: SignInThrottle, attempt: Attempt) => throttle.succeed(attempt, t),
+    abandon: (throttle: SignInThrottle, attempt: Attempt) => throttle.abandon(attempt)
+  }))
+    test(`that turns out to be none takes nothing of what is around its network: ${ending}`, () => {
+      const throttle = new SignInThrottle()
+      for (let index = 0; index < 2000; index++) {
+        const attempt = from(networkOf(`2001:db8:1:${index.toString(16)}::1`), `login ${index}`)
+        expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
+        end(throttle, attempt)
+      }
+    })
+
+  test("is turned away at the cost of what is around its network too", () => {
+    const throttle = new SignInThrottle()
+    const attempts = times(2000, (index) => from(networkOf(`2001:db8:1:${index.toString(16)}::1`), `login ${index}`))
+    const begun = attempts.filter((attempt) => {
+      const begins = Option.isNone(throttle.begin(attempt, t))
+      if (begins) throttle.turnAway(attempt, t)
+      return begins
+    })
+    expect(begun).toHaveLength(800)
+  })
+
   test("does not slow an office down where everybody is right", () => {
     const throttle = new SignInThrottle()
     for (let index = 0; index < 5000; index++) {
