@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import type { Client } from "../client/Client.ts"
+import { type Client, identifierOf } from "../client/Client.ts"
 import { defaultAcrValues, defaultMaxAge, requireAuthTime } from "../client/openIdMembers.ts"
 import type { AuthenticationAsked } from "../grant/Authentication.ts"
 import type { Call, Services } from "../http/Route.ts"
@@ -84,5 +84,5 @@ export const readHint = (
   hint: string
 ): Effect.Effect<Result.Result<string, InvalidRequest>, StorageUnavailable> =>
   Effect.map(services.idTokens.hinted(workspace, hint, now), (hinted) =>
-    hinted?.client === client.id ? Result.succeed(hinted.user) : Result.fail(hintMalformed)
+    hinted?.client === identifierOf(client) ? Result.succeed(hinted.user) : Result.fail(hintMalformed)
   )

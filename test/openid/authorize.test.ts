@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -11,6 +13,7 @@ import {
   jsonOf,
   provenClient,
   redeem,
+  redirectUri,
   returned,
   type TestClient,
   text,
@@ -175,6 +178,7 @@ describe("id_token_hint", () => {
           const [one, other] = [yield* provenClient(world), yield* provenClient(world)]
           const { access_token, id_token } = yield* identify(world, one)
           const hint = text(id_token)
+          yield* TestClock.adjust("1 day")
           expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint }, "alice"))).toBe("consent")
           expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint }, "bob"))).toBe("login")
           const silent = { id_token_hint: hint, prompt: "none" }
@@ -193,6 +197,30 @@ describe("id_token_hint", () => {
         }),
       signsIn
     ))
+
+  test("is taken of a program that is known by its document, and by no other name", () => {
+    const web = new DocumentsWeb()
+    const [one, other] = ["one", "other"].map((name) => web.publish(`https://${name}.example.org/client.json`))
+    const program = (id = ""): TestClient => ({
+      id,
+      secret: undefined,
+      redirectUri,
+      registrationUri: "",
+      registrationToken: ""
+    })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* identify(world, program(other))
+          const { id_token } = yield* identify(world, program(one))
+          const hint = { id_token_hint: text(id_token) }
+          expect(outcomeOf(yield* asked(world, program(one), hint, "alice"))).toBe("consent")
+          expect(outcomeOf(yield* asked(world, program(one), hint, "bob"))).toBe("login")
+          expect(outcomeOf(yield* asked(world, program(other), hint, "alice"))).toBe("invalid_request")
+        }),
+      { ...signsIn, documents: web.layer() }
+    )
+  })
 })
 
 describe("the authorization endpoint by POST", () => {
