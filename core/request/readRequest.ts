@@ -428,6 +428,11 @@ const termsAsked = (
     }
   })
 
+const twoSubjects = new InvalidRequest({
+  reason: "id_token_hint",
+  message: "The id_token_hint and the parameter claims name two people."
+})
+
 type Reading<F> = Effect.Effect<
   Result.Result<CheckedRequest, Returned<F>>,
   UntrustedRequest | PortUnavailable | StorageUnavailable
@@ -454,9 +459,11 @@ const readAs = Effect.fnUntraced(function* <F>(
   const hint = asItCame(asked.sent, "id_token_hint")
   if (hint === undefined || !signsIn(request.scope)) return Result.succeed(request)
   const hinted = yield* readHint(services, call, path.client, hint)
-  return Result.isSuccess(hinted)
-    ? Result.succeed({ ...request, signIn: { ...request.signIn, sub: hinted.success } })
-    : Result.fail({ path, refusal: hinted.failure })
+  if (Result.isFailure(hinted)) return Result.fail({ path, refusal: hinted.failure })
+  const { sub = hinted.success } = request.signIn ?? {}
+  // OpenID Connect Core §5.5.1: nobody can be both, and neither outweighs the other.
+  if (sub !== hinted.success) return Result.fail({ path, refusal: twoSubjects })
+  return Result.succeed({ ...request, signIn: { ...request.signIn, sub } })
 })
 
 /** As a browser brings it. */

@@ -194,6 +194,13 @@ describe("id_token_hint", () => {
             expect(outcomeOf(yield* asked(world, one, { id_token_hint: bad }, "alice"))).toBe("invalid_request")
           }
           expect(outcomeOf(yield* asked(world, other, { id_token_hint: hint }, "alice"))).toBe("invalid_request")
+          const [same, another] = ["alice", "bob"].map((value) => claimsOf({ id_token: { sub: { value } } }))
+          expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...same }, "alice"))).toBe("consent")
+          for (const who of ["alice", "bob"]) {
+            expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...another }, who))).toBe(
+              "invalid_request"
+            )
+          }
         }),
       signsIn
     ))
