@@ -381,7 +381,7 @@ describe("a request_uri", () => {
       { require_pushed_authorization_requests: true }
     ))
 
-  test("of a client that lost its redirect URI, or was disabled, sends nobody anywhere", () =>
+  test("of a client that may ask no more is an error there; without a redirect URI, or disabled, nobody is sent anywhere", () =>
     onStage(({ victim, world }) =>
       Effect.gen(function* () {
         const target = visitTarget(victim, yield* pushedBy(world, victim))
@@ -393,6 +393,9 @@ describe("a request_uri", () => {
               ...over
             }))
           )
+        yield* change({ grantTypes: [] })
+        yield* TestClock.adjust("6 seconds")
+        expect(backOf(yield* visit(world, target)).get("error")).toBe("unauthorized_client")
         for (const over of [{ redirectUris: [] }, { disabled: true }]) {
           yield* change(over)
           yield* TestClock.adjust("6 seconds")

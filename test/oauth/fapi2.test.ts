@@ -801,6 +801,9 @@ describe("the profile of a client", () => {
           expect(status).toBe(400)
           const client = yield* signingClient(world, es256)
           expect((yield* pushSigned(world, client)).status).toBe(201)
+          const told = jsonOf(yield* world.send("GET", "/.well-known/oauth-protected-resource"))
+          expect(told.dpop_bound_access_tokens_required).toBe(true)
+          expect(header(yield* world.send("GET", "/oauth/userinfo"), "www-authenticate")).toMatch(/^DPoP /)
         }),
       { signatures: realSignatures, policy: { profile: "fapi2" } }
     ))

@@ -310,6 +310,9 @@ describe("a code (RFC 9449 §10)", () => {
           expect(told(yield* pushed({ dpop_jkt: eve.jkt }, yield* parProof(ada)))).toBe("400 invalid_dpop_proof")
           expect(told(yield* pushed({}, yield* tokenProof(ada)))).toBe("400 invalid_dpop_proof")
           const dpop = yield* parProof(ada)
+          const [head, , mac] = dpop.split(".")
+          const forged = [head, (yield* parProof(ada)).split(".")[1], mac].join(".")
+          expect(told(yield* pushed({}, forged))).toBe("400 invalid_dpop_proof")
           for (const [fields, proof] of [
             [{}, dpop],
             [{ dpop_jkt: ada.jkt }, yield* parProof(ada)],
