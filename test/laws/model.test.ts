@@ -37,7 +37,8 @@ const partings = {
   "a late no ends nothing that a client has its tokens for": 1_204_537_814,
   "an approval of a pushed request that was struck before its grant is finished by the next one": 3_439_009_864,
   "what could not be noted of a client at its code is noted when it refreshes": 90_535_295,
-  "of a device that was swept, who polls with another's code is told that it is over": 1_144_198_393
+  "of a device that was swept, who polls with another's code is told that it is over": 1_144_198_393,
+  "a client without a record of its own that was deleted has no browser sent on": 1_995_197_718
 }
 
 test.each(Object.entries(partings))("%s", async (_what, seed) => {

@@ -35,6 +35,14 @@ const unnoticed: ReadonlyMap<string, string> = new Map([
   ["a replay that is not even well formed may be told that first", "being told so is one of the two ways"],
   ["a reuse that asks for what nobody has may be told that first", "killing the grant is one of the two ways"],
   ["deleting twice at the same moment may be told done twice", "being refused is one of the two ways"],
+  [
+    "a hint that is past its end may name somebody as long as its key is there (OpenID Connect Core §3.1.2.1)",
+    "naming somebody is one of the two ways"
+  ],
+  [
+    "a hint that is past its end, and a client that no person let in, may be known or not (RP-Initiated Logout §4)",
+    "being known is one of the two ways"
+  ],
   ["a token for one resource may be turned away at another (RFC 8707 §3)", "letting it in is one of the two ways"]
 ])
 

@@ -1,5 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
-import type { Client } from "../../client/Client.ts"
+import { type Client, isKnown } from "../../client/Client.ts"
 import { readClientKey } from "../../client/ClientIdentifier.ts"
 import { postLogoutRedirectUris } from "../../client/openIdMembers.ts"
 import type { Hinted } from "../../engine/IdTokens.ts"
@@ -100,7 +100,9 @@ const known = Effect.fnUntraced(function* (services: Services, { now, workspace 
   if (hinted !== undefined && named !== undefined && hinted.client !== named) return yield* hintMalformed
   const identifier = hinted?.client ?? named
   const key = Option.getOrUndefined(readClientKey(identifier))
-  const client = key === undefined ? undefined : yield* services.clients.find(workspace.id, key, now)
+  const found = key === undefined ? undefined : yield* services.clients.find(workspace.id, key, now)
+  // One that was deleted, and whose identifier says all of it, is found as one whose time is over.
+  const client = found !== undefined && isKnown(found, now) ? found : undefined
   const refuse = (reason: UntrustedRequest["reason"]) =>
     new UntrustedRequest({
       reason,

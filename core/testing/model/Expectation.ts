@@ -40,8 +40,14 @@ export type Expectation =
   | { readonly _tag: "ConsentPage" }
   /** The consent page once more, or the way to it. */
   | { readonly _tag: "ConsentAgain"; readonly issuer: string }
-  /** Something readable, and no redirect. */
-  | { readonly _tag: "Page" }
+  /** OpenID Connect Core §3.1.2.1: to where a person signs in. */
+  | { readonly _tag: "SentToSignIn" }
+  /** Whether a person wants to sign out. */
+  | { readonly _tag: "AsksToSignOut" }
+  /** With a page, or back to the application and what it sent. */
+  | { readonly _tag: "SignedOut"; readonly back: { readonly state: string | null } | null }
+  /** Something readable, and no redirect; `refuses`: that nothing comes of the request. */
+  | { readonly _tag: "Page"; readonly refuses?: true }
   | {
       readonly _tag: "SentBack"
       readonly to: string

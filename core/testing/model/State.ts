@@ -154,6 +154,14 @@ export interface RefreshToken {
   readonly key: number
 }
 
+/** Whom an ID token names, to whom, and until when. */
+export interface IdToken {
+  readonly client: Ref
+  readonly workspace: WorkspaceNumber
+  readonly user: string
+  readonly expiresAt: number
+}
+
 /** How far an issuer is trusted, and since when with these keys. */
 export interface Trust {
   readonly terms: TrustTerms
@@ -185,6 +193,8 @@ export interface State {
   readonly assertions: ReadonlyMap<Ref, Assertion>
   /** Whom issuers let in, by workspace and name, and when. */
   readonly met: ReadonlyMap<string, number>
+  /** By the command whose answer had it. */
+  readonly idTokens: ReadonlyMap<Ref, IdToken>
 }
 
 export const beginning = (now: number): State => ({
@@ -200,7 +210,8 @@ export const beginning = (now: number): State => ({
   places: new Map(),
   trusted: new Map(),
   assertions: new Map(),
-  met: new Map()
+  met: new Map(),
+  idTokens: new Map()
 })
 
 export const sealingKey = (state: State): number => state.keys[0] ?? 0
@@ -232,6 +243,11 @@ export const withGrant = (state: State, grant: Grant): State => ({
 export const withAccess = (state: State, ref: Ref, access: Access): State => ({
   ...state,
   access: put(state.access, ref, access)
+})
+
+export const withIdToken = (state: State, ref: Ref, idToken: IdToken): State => ({
+  ...state,
+  idTokens: put(state.idTokens, ref, idToken)
 })
 
 export const withRefresh = (state: State, ref: Ref, refresh: RefreshToken): State => ({

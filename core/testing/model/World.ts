@@ -32,6 +32,8 @@ export interface World {
   readonly exchanges?: boolean
   /** People sign in by OpenID Connect. A system other than the core has no part in it either. */
   readonly openId?: boolean
+  /** They sign out by an application, and clients say which pages they want, or none. */
+  readonly signOuts?: boolean
   /** People have places, of which they choose one for a grant. A system other than the core has no part in it either. */
   readonly places?: boolean
   /** Clients bring assertions of issuers that an owner trusts. A system other than the core has no part in it either. */
@@ -59,6 +61,9 @@ export const pushedTtl = minute
 /** How long the codes of a device are good, and how long it has to wait between two polls (RFC 8628 §3.2). */
 export const deviceTtl = 10 * minute
 export const pollInterval = 5 * second
+
+/** Where clients that are told of sign-outs have browsers sent after one. */
+export const byeAddress = "https://app.example/bye?kept=1"
 
 /** Who is here from the start, in every workspace. */
 export const residents: ReadonlyArray<string> = ["ann", "bob"]

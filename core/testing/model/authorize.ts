@@ -3,7 +3,7 @@ import { redirectText } from "../script/redirectText.ts"
 import { drawnFor, offerOf, placesOf } from "./place.ts"
 import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
-import { type Client, type Scope, sealingKey, withPage } from "./State.ts"
+import { type Client, type IdToken, type Scope, sealingKey, withPage } from "./State.ts"
 import { grantable } from "./scope.ts"
 
 export interface AuthorizeFacts extends Facts {
@@ -13,7 +13,11 @@ export interface AuthorizeFacts extends Facts {
   readonly redirectFits: boolean
   readonly scope: ReadonlyArray<Scope>
   readonly target: Target
+  /** Whom `id_token_hint` names, and to whom: a request that signs nobody in never looks at it. */
+  readonly hint: IdToken | undefined
 }
+
+const wishes = ({ prompt }: AuthorizeFacts["command"]): ReadonlyArray<string> => prompt?.split(" ") ?? []
 
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?(?=[/?]|$)/
 
@@ -90,8 +94,25 @@ export const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
     name: "a resource of somebody else is refused (RFC 8707 §2)",
     when: ({ target }) => target === "invalid",
     errors: ["invalid_target"]
+  },
+  {
+    name: "a prompt for no page stands alone (OpenID Connect Core §3.1.2.1)",
+    when: ({ command }) => wishes(command).includes("none") && wishes(command).length > 1,
+    errors: ["invalid_request"]
+  },
+  {
+    name: "a hint is an ID token of this client's own (OpenID Connect Core §3.1.2.1)",
+    when: ({ command, hint }) => hint !== undefined && hint.client !== command.client,
+    errors: ["invalid_request"]
   }
 ]
+
+/** OpenID Connect Core §3.1.2.1: whether the session will not do, whoever's it is. Nobody signs in a second time. */
+const needsSignIn = ({ command, hint, state, world }: AuthorizeFacts): boolean => {
+  const { fresh, user } = command
+  const isTooOld = fresh !== undefined && (fresh === 0 || state.now > world.startsAt + fresh * 1000)
+  return isTooOld || (hint !== undefined && hint.user !== user)
+}
 
 /** What a person is asked. */
 export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFacts) => ({
@@ -108,7 +129,7 @@ export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFa
     ? {
         signIn: {
           nonce: command.nonce ?? null,
-          tellsTime: command.maxAge === true,
+          tellsTime: command.maxAge === true || command.fresh !== undefined,
           isOffline: command.scope?.split(" ").includes("offline_access") === true
         }
       }
@@ -119,22 +140,27 @@ export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFa
 const offerTo = ({ client, command, scope, state }: AuthorizeFacts) =>
   offerOf(placesOf(state, client?.workspace ?? 0, command.user), scope)
 
-export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
+/** What comes of a request that is as it should be. */
+const askingRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   {
-    name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
-    when: ({ client, command }) => client === undefined || client.isDeleted || command.twice === "client_id",
-    gives: page
+    name: "who would have to sign in, and may be shown no page, is sent back (OpenID Connect Core §3.1.2.6)",
+    when: (facts) => wishes(facts.command).includes("none") && needsSignIn(facts),
+    gives: sentBack("login_required")
   },
   {
-    name: "a redirect URI that is not registered gets a page and no redirect (RFC 6749 §4.1.2.1)",
-    when: ({ redirectFits, command }) => !redirectFits || command.twice === "redirect_uri",
-    gives: page
+    name: "who has to sign in anew is sent to where that is (OpenID Connect Core §3.1.2.1)",
+    when: (facts) => wishes(facts.command).includes("login") || needsSignIn(facts),
+    gives: ({ state }) => [{ expect: { _tag: "SentToSignIn" }, next: state }]
   },
-  ...inAnyOrder(faults, sentBack),
   {
     name: "what nobody can allow at any of their places is refused (issue 22: scopes are those of the place)",
     when: (facts) => offerTo(facts)?.length === 0,
     gives: sentBack("invalid_scope")
+  },
+  {
+    name: "who may be shown no page is asked nothing (OpenID Connect Core §3.1.2.6)",
+    when: ({ command }) => wishes(command).includes("none"),
+    gives: sentBack("consent_required")
   },
   {
     name: "who is signed in is asked for consent (RFC 6749 §4.1.1)",
@@ -155,18 +181,40 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   }
 ]
 
+export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
+  {
+    name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
+    when: ({ client, command }) => client === undefined || client.isDeleted || command.twice === "client_id",
+    gives: page
+  },
+  {
+    name: "a redirect URI that is not registered gets a page and no redirect (RFC 6749 §4.1.2.1)",
+    when: ({ redirectFits, command }) => !redirectFits || command.twice === "redirect_uri",
+    gives: page
+  },
+  ...inAnyOrder(faults, sentBack),
+  {
+    name: "a hint that is past its end may name somebody as long as its key is there (OpenID Connect Core §3.1.2.1)",
+    when: ({ hint, state }) => hint !== undefined && state.now >= hint.expiresAt,
+    gives: (facts) => [...firstThatHolds(askingRules, facts), ...sentBack("invalid_request")(facts)]
+  },
+  ...askingRules
+]
+
 /** What is known of a request, however it came. */
 export const readAsked = <C extends AuthorizeFacts["command"]>(facts: Facts, command: C) => {
   const client = facts.state.clients.get(command.client)
   const redirect = client === undefined ? null : redirectText(client.redirects, command.redirect, command.twist)
+  const scope = grantable(command.scope, facts.world)
   return {
     ...facts,
     command,
     client,
     redirect,
     redirectFits: redirect !== null && (client?.redirects ?? []).some((registered) => fits(redirect, registered)),
-    scope: grantable(command.scope, facts.world),
-    target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0)
+    scope,
+    target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0),
+    hint: scope.includes("openid") ? facts.state.idTokens.get(command.hint ?? 0) : undefined
   }
 }
 

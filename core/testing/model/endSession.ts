@@ -1,6 +1,7 @@
 import type { EndSession } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule } from "./Rule.ts"
 import { allDead, type Grant, isAlive, type State } from "./State.ts"
+import type { WorkspaceNumber } from "./World.ts"
 
 interface EndFacts extends Facts {
   readonly command: EndSession
@@ -25,14 +26,17 @@ export const endSessionRules: ReadonlyArray<Rule<EndFacts>> = [
   }
 ]
 
-export const endSession = (facts: Facts, command: EndSession): ReadonlyArray<Alternative> => {
-  const { state } = facts
-  const issued = [...state.grants.values()].filter(
+/** What came of a session, and does not outlive it. */
+export const issuedTo = (state: State, workspace: WorkspaceNumber, user: string): ReadonlyArray<Grant> =>
+  [...state.grants.values()].filter(
     (grant) =>
       endsWithSession(state, grant) &&
-      grant.user === command.user &&
+      grant.user === user &&
       isAlive(state, grant) &&
-      state.clients.get(grant.client)?.workspace === command.workspace
+      state.clients.get(grant.client)?.workspace === workspace
   )
+
+export const endSession = (facts: Facts, command: EndSession): ReadonlyArray<Alternative> => {
+  const issued = issuedTo(facts.state, command.workspace, command.user)
   return firstThatHolds(endSessionRules, { ...facts, command, issued })
 }

@@ -18,6 +18,7 @@ import { redeem } from "./redeem.ts"
 import { refresh } from "./refresh.ts"
 import { register } from "./register.ts"
 import { revoke } from "./revoke.ts"
+import { signOut } from "./signOut.ts"
 
 /** All the ways in which a step may come out; nothing where it speaks of something that never came to be. */
 export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
@@ -48,6 +49,8 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return bring(facts, step)
     case "EndSession":
       return endSession(facts, step)
+    case "SignOut":
+      return signOut(facts, step)
     case "Belong":
       return belong(facts, step)
     case "EndAll":

@@ -14,6 +14,7 @@ import { redeemRules } from "./redeem.ts"
 import { refreshRules } from "./refresh.ts"
 import { registerRules } from "./register.ts"
 import { revokeRules } from "./revoke.ts"
+import { signOutRules } from "./signOut.ts"
 
 /** The name of every row of the model's tables, to see that all of them were reached. */
 export const rows: ReadonlySet<string> = new Set(
@@ -28,6 +29,7 @@ export const rows: ReadonlySet<string> = new Set(
     exchangeRules,
     bringRules,
     endSessionRules,
+    signOutRules,
     endAllRules,
     decideRules,
     redeemRules,

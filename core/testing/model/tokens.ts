@@ -1,7 +1,16 @@
 import type { KeyName, Ref } from "../script/Command.ts"
 import type { Expectation, Identity } from "./Expectation.ts"
 import type { Facts, Outcome } from "./Rule.ts"
-import { type Access, type Grant, type Scope, type State, sealingKey, withAccess, withRefresh } from "./State.ts"
+import {
+  type Access,
+  type Grant,
+  type Scope,
+  type State,
+  sealingKey,
+  withAccess,
+  withIdToken,
+  withRefresh
+} from "./State.ts"
 
 interface Issued {
   readonly ref: Ref
@@ -50,6 +59,7 @@ const withAccessToken = (
   const end = grant.user === null || grant.asserted !== undefined ? full : endOf(grant, facts)
   const latest = exchanged?.expiresAt ?? full
   const expiries = new Set([full, Math.min(end, full)].map((at) => Math.min(at, latest)))
+  const identity = issued.identifies === true ? identityOf(facts, state, issued) : null
   return [...expiries].map((expiresAt) => {
     const expect: Expectation = {
       _tag: "Tokens",
@@ -57,7 +67,7 @@ const withAccessToken = (
       expiresIn: Math.floor((expiresAt - state.now) / 1000),
       boundTo,
       refresh,
-      identity: issued.identifies === true ? identityOf(facts, state, issued) : null
+      identity
     }
     const key = sealingKey(state)
     const access = {
@@ -70,7 +80,11 @@ const withAccessToken = (
       isRevoked: false,
       actors: exchanged?.actors ?? []
     }
-    return { expect, next: withAccess(state, ref, access) }
+    const next = withAccess(state, ref, access)
+    if (identity === null) return { expect, next }
+    const { client, user } = identity
+    const workspace = state.clients.get(client)?.workspace ?? 0
+    return { expect, next: withIdToken(next, ref, { client, user, workspace, expiresAt }) }
   })
 }
 

@@ -40,5 +40,11 @@ const readFormWith = (html: string, field: string, otherwise: string): ConsentFo
 
 export const readConsentForm = (html: string): ConsentForm | null => readFormWith(html, "ticket", "/consent")
 
+/** RP-Initiated Logout §2: where a person says that they want to sign out. */
+export const readSignOutForm = (html: string): ConsentForm | null => {
+  const form = readFormWith(html, "csrf", "/oauth/logout")
+  return form?.action.endsWith("/oauth/logout") === true ? form : null
+}
+
 /** RFC 8628 §3.3: where a person enters the code of a device. */
 export const readDeviceForm = (html: string): ConsentForm | null => readFormWith(html, "user_code", "/device")

@@ -24,7 +24,12 @@ const presentedNeeds = (presented: Presented | null): ReadonlyArray<string> =>
 export const needs = (step: Step): ReadonlyArray<string> => {
   switch (step._tag) {
     case "Authorize":
-      return [`client#${step.client}`]
+      return [`client#${step.client}`, ...(step.hint === undefined ? [] : [`id token#${step.hint}`])]
+    case "SignOut":
+      return [
+        ...(step.client === null ? [] : [`client#${step.client}`]),
+        ...(typeof step.hint === "number" ? [`id token#${step.hint}`] : [])
+      ]
     case "Push":
       return [`client#${step.client}`]
     case "Visit":
@@ -117,6 +122,7 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       const body = jsonOf(response)
       keep("access", textField(body, "access_token"))
       keep("refresh", textField(body, "refresh_token"))
+      keep("id token", textField(body, "id_token"))
       keep("sid", textField(readIdToken(textField(body, "id_token"))?.claims ?? null, "sid"))
       break
     }

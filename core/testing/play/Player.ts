@@ -2,11 +2,11 @@ import { Effect } from "effect"
 import type { HttpResponse } from "../../http/Http.ts"
 import { resourceText } from "../model/resource.ts"
 import type { World } from "../model/World.ts"
-import type { Enter, Fault, Script, Step } from "../script/Command.ts"
+import type { Enter, Fault, Script, SignOut, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
 import { assertionOf } from "./proofs.ts"
 import { locationOf } from "./reading.ts"
-import { entering, headersOf, metadataOf, requestOf, type Sending } from "./requestOf.ts"
+import { entering, headersOf, metadataOf, requestOf, type Sending, signingOut } from "./requestOf.ts"
 import { type Scenario, scenarioOf } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
@@ -56,6 +56,14 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
     return location === null ? answer : yield* by(followed(location.text))
   })
 
+  const left = Effect.fnUntraced(function* (step: SignOut, ledger: Ledger) {
+    const { page, posted } = signingOut({ world, scenario, ledger, now }, step)
+    const signedIn = step.who === null ? null : { workspace: step.workspace, user: step.who }
+    const shown = yield* sent({ request: page, signedIn })
+    const form = shown.status === 200 ? posted(shown.body) : null
+    return form === null ? shown : yield* sent({ request: form, signedIn })
+  })
+
   const play: Player["play"] = (step, ledger) => {
     switch (step._tag) {
       case "Wait":
@@ -101,6 +109,8 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
           }),
           null
         )
+      case "SignOut":
+        return left(step, ledger)
       case "Check": {
         const sending = step.at === "guard" ? requestOf({ world, scenario, ledger, now }, step) : null
         return sending === null ? asked(step, ledger) : system.guard(sending.request)

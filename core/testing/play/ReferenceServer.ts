@@ -5,7 +5,7 @@ import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation, Identity, Worth } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
-import { deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
+import { byeAddress, deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
 import type { Player } from "./Player.ts"
 import { jktOf, signedText } from "./proofs.ts"
@@ -101,6 +101,16 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         400,
         '<form method="post" action="/consent"><input type="hidden" name="ticket" value="ticket"></form>'
       )
+    case "SentToSignIn":
+      return bare(302, ["location", "/login?return_to=there"])
+    case "AsksToSignOut":
+      return html(200, '<form method="post" action="/oauth/logout"><input type="hidden" name="csrf" value="x"></form>')
+    case "SignedOut": {
+      const query = expect.back === null ? null : expect.back.state
+      return expect.back === null
+        ? html(200, "<p>Bye.</p>")
+        : bare(303, ["location", query === null ? byeAddress : `${byeAddress}&state=${encodeURIComponent(query)}`])
+    }
     case "Page":
       return html(400, "<p>No.</p>")
     case "SentBack": {

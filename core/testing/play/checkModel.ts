@@ -54,15 +54,17 @@ export const scriptOf = (
   own?: Runs["world"]
 ): { readonly world: World; readonly script: Script } => {
   const dice = makeDice(seed)
-  const of = (...residues: ReadonlyArray<number>) => residues.includes(seed % 64)
+  const of = (...residues: ReadonlyArray<number>) => residues.includes(seed % 128)
+  const signOuts = of(15, 22, 31, 50, 54, 63, 79, 95, 118)
   // By the seed and no chance, so that the others mean what they meant before there were keys and all that followed.
   const more = {
     keys: seed % 4 === 0,
     devices: seed % 4 === 1,
     exchanges: seed % 8 === 3 || seed % 16 === 14,
-    openId: seed % 16 === 7 || seed % 16 === 10,
+    openId: seed % 16 === 7 || seed % 16 === 10 || signOuts,
+    signOuts,
     places: seed % 16 === 14,
-    assertions: of(2, 6, 18, 38)
+    assertions: of(2, 6, 18, 38, 66, 70, 82, 102)
   }
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
   return { world, script: generate(dice, world, longest) }

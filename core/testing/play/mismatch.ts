@@ -3,9 +3,9 @@ import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation, Identity, Worth } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
-import { deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
+import { byeAddress, deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
-import { readConsentForm } from "./ConsentForm.ts"
+import { readConsentForm, readSignOutForm } from "./ConsentForm.ts"
 import type { Ledger } from "./Ledger.ts"
 import { jktOf, readIdToken } from "./proofs.ts"
 import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
@@ -292,6 +292,19 @@ const page = (comparing: Comparing): Complaint =>
     unless(readConsentForm(comparing.response.body) === null, "there is a consent form")
   )
 
+const signedOut = (comparing: Comparing, { back }: Expectation & { readonly _tag: "SignedOut" }): Complaint => {
+  if (back === null) {
+    const asks = readSignOutForm(comparing.response.body) !== null
+    return first(page(comparing), status(comparing, 200), unless(!asks, "it is asked first"))
+  }
+  const location = locationOf(comparing.response)
+  return first(
+    status(comparing, 302, 303),
+    unless(location?.text.startsWith(byeAddress) === true, `Location is not ${byeAddress}`),
+    unless((location?.parameters.get("state") ?? null) === back.state, "state is not what was sent")
+  )
+}
+
 const consentPage = (comparing: Comparing): Complaint =>
   first(
     status(comparing, 200),
@@ -337,7 +350,22 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
     case "ConsentAgain":
       return consentAgain(comparing, expect)
     case "Page":
-      return page(comparing)
+      return first(
+        page(comparing),
+        unless(expect.refuses !== true || comparing.response.status >= 400, "it is no refusal")
+      )
+    case "SentToSignIn":
+      return first(
+        status(comparing, 302, 303),
+        unless(locationOf(comparing.response)?.parameters.has("return_to") === true, "Location is not the sign-in")
+      )
+    case "AsksToSignOut":
+      return first(
+        status(comparing, 200),
+        unless(readSignOutForm(comparing.response.body) !== null, "nobody is asked whether they want to sign out")
+      )
+    case "SignedOut":
+      return signedOut(comparing, expect)
     case "SentBack":
       return sentBack(comparing, expect)
     case "Tokens":

@@ -48,6 +48,10 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
       return [step.client]
     case "Attest":
       return step.names === null ? [] : [step.names]
+    case "SignOut": {
+      const hinted = typeof step.hint === "number" ? state.idTokens.get(step.hint)?.client : undefined
+      return [...(step.client === null ? [] : [step.client]), ...(hinted === undefined ? [] : [hinted])]
+    }
     case "Enter":
       return [state.devices.get(step.device)?.client ?? 0]
     case "Decide":

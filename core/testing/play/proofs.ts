@@ -128,7 +128,7 @@ export const scriptSignatures = (own: Signatures["Service"]): Signatures["Servic
     const { claims, header, text } = read
     const end = text.lastIndexOf(".")
     const key = candidates.find(
-      (one) => one.kty === "OKP" && signature(one.x, text.slice(0, end)) === text.slice(end + 1)
+      (one) => signature(one.kty === "OKP" ? one.x : signer, text.slice(0, end)) === text.slice(end + 1)
     )
     return key === undefined
       ? Effect.fail(new SignatureFault({ reason: "forged" }))

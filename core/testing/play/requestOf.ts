@@ -3,7 +3,7 @@ import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
 import { assertionGrant, deviceGrant } from "../model/register.ts"
 import { resourceText } from "../model/resource.ts"
-import type { WorkspaceNumber, World } from "../model/World.ts"
+import { byeAddress, type WorkspaceNumber, type World } from "../model/World.ts"
 import { byBasic, byPost } from "../script/ClientMethod.ts"
 import {
   type Authorize,
@@ -17,11 +17,12 @@ import {
   type Ref,
   type Register,
   type ShownKey,
+  type SignOut,
   type Step,
   type Visit
 } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
-import { readDeviceForm } from "./ConsentForm.ts"
+import { readDeviceForm, readSignOutForm } from "./ConsentForm.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
 import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
 import { jktOf, proofOf } from "./proofs.ts"
@@ -166,7 +167,8 @@ export const metadataOf = (world: World, step: Register): object => {
   const usual = {
     redirect_uris: step.redirects,
     client_name: `Client ${step.id}`,
-    ...(step.isTold === true ? { backchannel_logout_uri: new URL("/signed-out", step.redirects[0]).href } : {})
+    ...(step.isTold === true ? { backchannel_logout_uri: new URL("/signed-out", step.redirects[0]).href } : {}),
+    ...(step.isTold === true && world.signOuts === true ? { post_logout_redirect_uris: [byeAddress] } : {})
   }
   switch (step.kind) {
     case "public":
@@ -226,7 +228,9 @@ const askedFor = (scene: Scene, step: Authorize | Push): Pairs => {
     ...each("resource", resourceText(step.resource, scene.world, workspaceOf(scene, step.client))),
     ...challengeParameters(step.challenge, step.id),
     ...optional("nonce", step.nonce ?? null),
-    ...optional("max_age", step.maxAge === true ? "100000000" : null),
+    ...optional("max_age", step.fresh?.toString() ?? (step.maxAge === true ? "100000000" : null)),
+    ...optional("prompt", step.prompt ?? null),
+    ...optional("id_token_hint", step.hint === undefined ? null : (scene.ledger.get(`id token#${step.hint}`) ?? "")),
     ...optional("dpop_jkt", step.jkt === undefined ? null : jktOf(step.jkt))
   ]
 }
@@ -282,6 +286,32 @@ export const entering = (
     followed: (location) => {
       const [path = "", query = ""] = withoutOrigin(location).split("?")
       return { ...requestTo(scene, workspace, "GET", ""), path, query }
+    }
+  }
+}
+
+/** What a browser asks that is sent to be signed out: the page, and what it posts if that asks. */
+export const signingOut = (
+  scene: Scene,
+  { by, client, hint, state, target, workspace }: SignOut
+): { readonly page: HttpRequest; readonly posted: (html: string) => HttpRequest | null } => {
+  const path = "/oauth/logout"
+  const text = typeof hint === "number" ? scene.ledger.get(`id token#${hint}`) : "e30.e30.e30"
+  const to = { none: null, registered: byeAddress, elsewhere: "https://evil.example/bye" }[target]
+  const query: Pairs = [
+    ...optional("id_token_hint", hint === null ? null : (text ?? "")),
+    ...(client === null ? [] : named(scene, client)),
+    ...optional("post_logout_redirect_uri", to),
+    ...optional("state", state)
+  ]
+  return {
+    page: requestTo(scene, workspace, "GET", path, { query }),
+    posted: (html) => {
+      const read = by === "onlooker" ? null : readSignOutForm(html)
+      if (read === null) return null
+      const fields = Object.entries(read.fields).filter(([name]) => by !== "forger" || name !== "csrf")
+      const request = requestTo(scene, workspace, "POST", path, { headers: form, body: encoded(fields) })
+      return { ...request, path: withoutOrigin(read.action) }
     }
   }
 }

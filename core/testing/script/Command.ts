@@ -98,6 +98,11 @@ interface Asked {
   /** OpenID Connect Core §3.1.2.1; a `max_age` that every session keeps to. */
   readonly nonce?: string | undefined
   readonly maxAge?: boolean | undefined
+  /** One that not every session keeps to, in seconds. */
+  readonly fresh?: number | undefined
+  readonly prompt?: string | undefined
+  /** The command whose answer had the ID token that is sent as a hint. */
+  readonly hint?: Ref | undefined
 }
 
 export interface Authorize extends Asked {
@@ -228,6 +233,22 @@ export interface EndSession {
   readonly id: Ref
   readonly workspace: WorkspaceNumber
   readonly user: string
+}
+
+/** OpenID Connect RP-Initiated Logout: an application, or a link, sends a browser to be signed out. */
+export interface SignOut {
+  readonly _tag: "SignOut"
+  readonly id: Ref
+  readonly workspace: WorkspaceNumber
+  /** Who is at the browser; `null`: nobody is signed in. */
+  readonly who: string | null
+  readonly client: Ref | null
+  /** The command whose answer had the ID token; `garbage`: a text that nobody signed. */
+  readonly hint: Ref | "garbage" | null
+  readonly target: "none" | "registered" | "elsewhere"
+  readonly state: string | null
+  /** Who does what the page asks for: the one at the browser, nobody, or a forger without its csrf field. */
+  readonly by: "viewer" | "onlooker" | "forger"
 }
 
 /** Where people may let a client act for them. */
@@ -373,6 +394,7 @@ export type Step =
   | Attest
   | Bring
   | EndSession
+  | SignOut
   | Belong
   | EndAll
   | Decide

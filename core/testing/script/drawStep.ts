@@ -38,6 +38,7 @@ import {
   type ResourceAsk,
   type Revoke,
   type ShownKey,
+  type SignOut,
   type Step,
   type TrustIssuer,
   type Visit
@@ -701,6 +702,83 @@ const withPlace = (moment: Moment, step: Step): Step => {
   return usual === undefined || dice.chance(25) ? step : { ...step, place: usual }
 }
 
+/** Somebody's application, or a link of anybody's, has them signed out. */
+const signOut = (moment: Moment): SignOut => {
+  const { dice, id, state } = moment
+  const all = [...state.idTokens]
+  const [ref, token] = isSome(all) && dice.chance(75) ? young(dice, all) : []
+  const client = token?.client ?? anyClient(moment)
+  const workspace = token?.workspace ?? state.clients.get(client)?.workspace ?? 0
+  const deleted = [...state.clients.values()].filter(({ isDeleted }) => isDeleted)
+  if (isSome(deleted) && dice.chance(30)) {
+    const { ref, workspace } = dice.pick(deleted)
+    const asked = { client: ref, hint: null, target: "none", state: null, by: "viewer" } as const
+    return { _tag: "SignOut", id, workspace, who: dice.pick(["ann", "bob"]), ...asked }
+  }
+  return {
+    _tag: "SignOut",
+    id,
+    workspace: mostly<WorkspaceNumber>(dice, workspace, [0, 1]),
+    who: mostly(dice, token?.user ?? dice.pick(["ann", "bob"]), ["ann", "bob", null, null], 30),
+    client: state.clients.size === 0 || dice.chance(50) ? null : mostly(dice, client, [anyClient(moment)], 25),
+    hint: dice.chance(75) ? (ref ?? null) : dice.pick(["garbage", null, null]),
+    target: mostly<SignOut["target"]>(
+      dice,
+      dice.pick(["none", "none", token === undefined ? "none" : "registered"]),
+      ["registered", "elsewhere"],
+      15
+    ),
+    state: dice.chance(50) ? null : dice.pick(states),
+    by: mostly<SignOut["by"]>(dice, "viewer", ["onlooker", "forger"], 40)
+  }
+}
+
+/** Until somebody has signed in, as it should be: what follows is about what comes of that. */
+const straight = ({ dice, state }: Moment, step: Step): Step => {
+  if (dice.chance(15)) return step
+  switch (step._tag) {
+    case "Register":
+      return {
+        ...step,
+        odd: null,
+        kind: dice.pick(["public", "post", "basic"]),
+        redirects: [redirectPool[0]],
+        isTold: true
+      }
+    case "Authorize": {
+      const challenge = state.clients.get(step.client)?.isPublic === true ? "S256" : step.challenge
+      const scope = dice.pick(signInScopes)
+      return { ...step, scope, challenge, twist: "as registered", resource: "none", responseType: "code", twice: null }
+    }
+    case "Decide":
+      return { ...step, decision: "approve", by: "viewer" }
+    case "Redeem": {
+      const grant = state.grants.get(`grant#${step.code}`)
+      const verifier = grant?.hasChallenge === true ? "right" : "missing"
+      return { ...step, by: grant?.client ?? step.by, proof: "post", verifier, redirect: "same", resource: "none" }
+    }
+    default:
+      return step
+  }
+}
+
+/** What a client asks about the pages, and of whom it has an ID token. */
+const withPrompt = ({ dice, state }: Moment, step: Step): Step => {
+  if (step._tag !== "Authorize") return step
+  const tokens = [...state.idTokens]
+  const own = tokens.filter(([, { client }]) => client === step.client)
+  const theirs = own.filter(([, { user }]) => user === step.user)
+  const prompt = dice.pick(["none", "none", "none", "login", "consent", "none consent"])
+  const isWished = dice.chance(tokens.length > 0 ? 40 : 10)
+  const hints = isSome(theirs) && dice.chance(80) ? theirs : isSome(own) && dice.chance(60) ? own : tokens
+  return {
+    ...step,
+    ...(isWished ? { prompt } : {}),
+    ...(dice.chance(isWished ? 40 : 20) ? { fresh: dice.pick([0, 60, 3600, 86_400]) } : {}),
+    ...(isSome(hints) && dice.chance(50) ? { hint: young(dice, hints)[0] } : {})
+  }
+}
+
 /** A step that makes sense at this moment, or nearly does. */
 export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step | undefined => {
   const moment: Moment = { dice, world, state, id }
@@ -795,7 +873,26 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
       workspace: dice.chance(80) ? 0 : 1,
       user: dice.pick(["ann", "bob"])
     } as const
-    const step = dice.weighted([...offers, [7, () => ending]])?.()
+    const leaving: ReadonlyArray<Offer> =
+      world.signOuts === true
+        ? [
+            [state.idTokens.size > 0 ? 36 : 3, () => signOut(moment)],
+            // A client that is gone has nobody signed out.
+            ...offersFor(state.idTokens.size > 0 ? clients : [], 14, (some) => authorize(moment, some)),
+            ...offersFor(state.idTokens.size > 0 ? clients : [], 4, () => wait(moment)),
+            ...offersFor(state.idTokens.size > 0 ? clients : [], 2, (some) => {
+              const client = dice.pick(some).ref
+              return { _tag: "DeleteClient", id, client, with: client }
+            })
+          ]
+        : []
+    const drawn = dice.weighted([...offers, [7, () => ending], ...leaving])?.()
+    const step =
+      drawn === undefined || world.signOuts !== true
+        ? drawn
+        : state.idTokens.size === 0
+          ? straight(moment, drawn)
+          : withPrompt(moment, drawn)
     // What is signed by a key under a seal key that was dropped is for its operator to mend.
     return step?._tag === "Housekeeping" && step.what === "drop the oldest key" ? { ...step, what: "sweep" } : step
   }

@@ -54,6 +54,7 @@ const canMeet = (step: Step): boolean =>
     "TrustIssuer",
     "Attest",
     "EndSession",
+    "SignOut",
     "Belong",
     "EndAll"
   ].includes(step._tag)

@@ -19,10 +19,11 @@ const stepInWords = (step: Step): string => {
         ? `register a client with ${step.odd}`
         : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}${step.isTold === true ? ", told of sign-outs" : ""}`
     case "Authorize": {
-      const { redirect, twist, scope, challenge, jkt, maxAge, nonce, resource, responseType, state, twice } = step
+      const { fresh, hint, jkt, maxAge, nonce, prompt } = step
+      const { redirect, twist, scope, challenge, resource, responseType, state, twice } = step
       const more =
         unusual({ challenge, responseType }, ["S256", "code"]) +
-        unusual({ redirect, twist, scope, resource, state, twice, jkt, nonce, maxAge }, [
+        unusual({ redirect, twist, scope, resource, state, twice, jkt, nonce, maxAge, fresh, prompt, hint }, [
           null,
           undefined,
           0,
@@ -76,6 +77,11 @@ const stepInWords = (step: Step): string => {
     }
     case "EndSession":
       return `the session of ${step.user} ends in workspace ${step.workspace}`
+    case "SignOut": {
+      const { by, client, hint, state, target } = step
+      const more = unusual({ client, hint, target, state, by }, [null, "none", "viewer"])
+      return `the browser of ${step.who ?? "nobody"} is sent to be signed out of workspace ${step.workspace}${more}`
+    }
     case "Decide":
       return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}${unusual({ place: step.place }, [undefined])}`
     case "Belong":

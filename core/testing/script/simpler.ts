@@ -19,6 +19,9 @@ const plainest = {
   jkt: undefined,
   nonce: undefined,
   maxAge: undefined,
+  fresh: undefined,
+  prompt: undefined,
+  hint: undefined,
   user: "ann"
 } as const
 
@@ -48,6 +51,8 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
       return plainer(step, { proof: "post", scope: null, resource: "none" })
     case "Attest":
       return plainer(step, { scope: null, resource: "none", subject: "ann", lives: 300 })
+    case "SignOut":
+      return plainer(step, { client: null, hint: null, target: "none", state: null, by: "viewer" })
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve", place: undefined })
     case "Redeem":
