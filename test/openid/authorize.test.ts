@@ -73,6 +73,13 @@ describe("an authorization request says of the sign-in", () => {
       "unmet_authentication_requirements"
     ],
     ["who it is", claimsOf({ id_token: { sub: { value: "alice" } } }), alice(0), "consent"],
+    [
+      "a strength as a wish, by claims",
+      claimsOf({ id_token: { acr: { value: "gold" } } }),
+      alice(0, "; acr=silver"),
+      "consent"
+    ],
+    ["who it is to userinfo, and it is another", claimsOf({ userinfo: { sub: { value: "bob" } } }), alice(0), "login"],
     ["who it is, and it is another", claimsOf({ id_token: { sub: { value: "bob" } } }), alice(0), "login"],
     [
       "who it is, and no pages",

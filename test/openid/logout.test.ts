@@ -7,11 +7,13 @@ import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
+  codeFor,
   form,
   formHeaders,
   header,
   hiddenFields,
   jsonOf,
+  redeem,
   registerClient,
   type TestClient,
   text
@@ -145,6 +147,21 @@ describe("oidcc-rp-initiated-logout", () => {
         })
       ))
   }
+
+  test("a client that an owner disabled: an error page, and nobody is signed out or sent anywhere", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const hint = yield* hintOf(world, client)
+        yield* world.services.clients.change(world.workspace.id, ClientId.make(client.id), (stored) => ({
+          ...stored,
+          disabled: true
+        }))
+        yield* TestClock.adjust("6 seconds")
+        const answer = yield* asked(world, { id_token_hint: hint, post_logout_redirect_uri: back })
+        expect([answer.status, header(answer, "location")]).toEqual([400, undefined])
+      })
+    ))
 
   test("-no-params, -only-state, -no-post-logout-redirect-uri: the person is asked, and told in the end", () =>
     atSignIn(
@@ -288,6 +305,23 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
+  test("has no code redeemed later that was given in the session", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* registerClient(world, { redirect_uris: members.redirect_uris })
+        const hint = yield* hintOf(world, client)
+        const [over, other] = ["alice", "bob"]
+        const codes = [
+          yield* codeFor(world, client, { scope: "openid" }, over),
+          yield* codeFor(world, client, { scope: "openid" }, other)
+        ]
+        expect((yield* asked(world, { id_token_hint: hint })).status).toBe(200)
+        const statuses = []
+        for (const code of codes) statuses.push((yield* redeem(world, client, code)).status)
+        expect(statuses).toEqual([400, 200])
+      })
+    ))
+
   test("tells nobody of another session, person or client, and costs nothing where nobody wants to know", () =>
     atSignIn(
       Effect.fnUntraced(function* (world, web) {
@@ -340,8 +374,11 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
   const answers = [
     [400, 1, "refused"],
     [302, 1, "refused"],
-    ["unreachable", 2, "unreachable"],
-    ["address_refused", 2, "address_refused"]
+    [408, 3, "not_delivered"],
+    [425, 3, "not_delivered"],
+    [429, 3, "not_delivered"],
+    ["unreachable", 3, "unreachable"],
+    ["address_refused", 3, "address_refused"]
   ] as const
   for (const [answer, posts, why] of answers) {
     test(`${answer}: tells the audit what became of it`, () =>
@@ -351,8 +388,11 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
           web.answers.set(told, answer)
           yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
           yield* delivered(world)
-          yield* TestClock.adjust("2 days")
-          yield* delivered(world)
+          // For a day it is tried, and not for longer.
+          for (const pause of ["23 hours", "2 hours", "2 days"] as const) {
+            yield* TestClock.adjust(pause)
+            yield* delivered(world)
+          }
           expect(web.posted).toHaveLength(posts)
           const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
           expect(given.map(({ event }) => event)).toEqual([{ _tag: "LogoutCallGivenUp", client: client.id, why }])
