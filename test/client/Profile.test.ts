@@ -1,5 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { brokenRules, leastProfile, needsChallenge, needsPush, profileOf } from "../../core/client/Profile.ts"
+import {
+  brokenRules,
+  deviceGrant,
+  leastProfile,
+  needsChallenge,
+  needsPush,
+  profileOf
+} from "../../core/client/Profile.ts"
 import { client, policy } from "../grant/given.ts"
 
 const strict = { security_profile: "fapi2" } as const
@@ -45,6 +52,7 @@ describe("a profile", () => {
     ["a key for both", { members: { jwks: { keys: [rsa] } } }, 0],
     ["http on loopback", { redirectUris: ["https://app.example/cb", "http://127.0.0.1/cb"] }, 1],
     ["a scheme of its own", { redirectUris: ["com.example.app:/cb"] }, 1],
+    ["codes for devices", { members: { grant_types: ["authorization_code", deviceGrant] } }, 1],
     ["two at once", { method: "none", redirectUris: ["http://[::1]/cb"] }, 2]
   ]
   test.each(broken)("fapi2 is broken by %s", (_, over, count) => {

@@ -775,7 +775,8 @@ describe("the profile of a client", () => {
         for (const more of [
           {},
           { security_profile: "standard" },
-          { ...fapi, redirect_uris: ["http://127.0.0.1/cb"] }
+          { ...fapi, redirect_uris: ["http://127.0.0.1/cb"] },
+          { ...fapi, request_object_signing_alg: "RS256" }
         ]) {
           expect((yield* put(more)).status).toBe(400)
         }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { deviceGrant } from "../../../core/client/Profile.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
+import { answerAs, deviceClient, shownBy, waitingDevice } from "../../given/devices.ts"
 import {
   companiesAddress,
   type Holder,
@@ -195,6 +197,23 @@ describe("a refresh token (RFC 9449 §5)", () => {
           // A retry in the grace takes the key as well.
           expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
           expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
+        }),
+      signing
+    ))
+
+  test("of a device is bound to the key that its code was fetched with", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const grant_types = [deviceGrant, "refresh_token"]
+          const tv = yield* deviceClient(world, { grant_types })
+          const { deviceCode, userCode } = yield* waitingDevice(world, tv)
+          yield* answerAs(world, userCode, "approve")
+          const fields = { ...shownBy(tv), grant_type: deviceGrant, device_code: deviceCode }
+          const first = tokensOf(yield* asked(world, fields, yield* tokenProof(ada)))
+          expect(told(yield* refresh(world, tv, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          expect(told(yield* refresh(world, tv, first.refresh))).toBe("400 invalid_grant")
+          expect(told(yield* refresh(world, tv, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
         }),
       signing
     ))
