@@ -20,20 +20,19 @@ const mark = (key: string, text: string) => digestOf(`${key} ${text}`)
 
 let drawn = 0
 
-/** Clients that sign, as scripts use them: an assertion for each request; a wrong one has another's key, or is over. */
+/** Clients that sign, as scripts use them: an assertion for each request. */
 const bySigning: ClientMethod = {
   name: "private_key_jwt",
   metadata: { jwks: { keys: [{ kty: "OKP", crv: "Ed25519", x, kid: "k" }] } },
   issuesSecret: false,
   show: ({ id, issuer }, right) => {
-    const isOver = !right && ++drawn % 2 === 0
-    const claims = { iss: id, sub: id, aud: issuer, jti: `${++drawn}`, lasts: isOver ? -60 : 60 }
+    const claims = { iss: id, sub: id, aud: issuer, jti: `${++drawn}` }
     const text = `${part({ alg: "EdDSA", kid: "k" })}.${part(claims)}`
     return {
       headers: [],
       body: [
         ["client_assertion_type", assertionType],
-        ["client_assertion", `${text}.${mark(right || isOver ? x : "another", text)}`]
+        ["client_assertion", `${text}.${mark(right ? x : "another", text)}`]
       ]
     }
   }
@@ -50,11 +49,7 @@ const digests: Signatures["Service"] = {
       const read = readJws(text)
       return key === undefined || Option.isNone(read)
         ? Effect.fail(new SignatureFault({ reason: "forged" }))
-        : Effect.succeed({
-            ...read.value,
-            claims: { ...read.value.claims, exp: now / 1000 + Number(read.value.claims.lasts) },
-            key
-          })
+        : Effect.succeed({ ...read.value, claims: { ...read.value.claims, exp: now / 1000 + 60 }, key })
     })
 }
 
