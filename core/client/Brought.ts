@@ -5,7 +5,7 @@ import type { Policy } from "../rules/Policy.ts"
 import { Digest } from "../rules/Secret.ts"
 import { Client, isKnown, isPublic, Origin } from "./Client.ts"
 import { clientKey } from "./ClientIdentifier.ts"
-import { securityProfile } from "./Profile.ts"
+import { securityProfile, stricter } from "./Profile.ts"
 
 /**
  * A client that has no record yet: what it says of itself, as it was read where its identifier leads. A request carries it
@@ -64,10 +64,16 @@ export const broughtAs = ({ origin, ...client }: Client): Brought | undefined =>
 export const isNewer = ({ document }: Brought, { origin }: Client): boolean =>
   document !== undefined && origin?.document !== undefined && document.fetchedAt > origin.document.fetchedAt
 
+/** The profile of a client stays: a document may ask for a stricter one, and an owner alone takes it away. */
+const heldTo = (stored: Client, fresh: Client): Client => {
+  const before = securityProfile.of(stored)
+  if (before === undefined) return fresh
+  const profile = stricter(before, securityProfile.of(fresh) ?? "standard")
+  return { ...fresh, members: { ...fresh.members, [securityProfile.name]: profile } }
+}
+
 /** Whether less is asked of whoever shows a token of the client than was asked before. */
-const asksLess = (fresh: Client, stored: Client): boolean =>
-  (isPublic(fresh) && !isPublic(stored)) ||
-  (securityProfile.of(stored) !== undefined && securityProfile.of(fresh) !== securityProfile.of(stored))
+const asksLess = (fresh: Client, stored: Client): boolean => isPublic(fresh) && !isPublic(stored)
 
 /**
  * The record, brought up to date. Of a document that asks for less proof than before, what was granted against more ends:
@@ -82,7 +88,7 @@ export const renewed = (stored: Client, brought: Brought, now: Instant, policy: 
   const { accessTokenFormat, createdAt, disabled, provenAt } = stored
   const since = asksLess(fresh, stored) ? now : stored.origin.since
   return {
-    ...fresh,
+    ...heldTo(stored, fresh),
     createdAt,
     provenAt,
     disabled,

@@ -77,7 +77,7 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
 
 const ranks = Object.keys(profiles)
 
-const stricter = (one: ProfileName, other: ProfileName): ProfileName =>
+export const stricter = (one: ProfileName, other: ProfileName): ProfileName =>
   ranks.indexOf(one) < ranks.indexOf(other) ? other : one
 
 /** The profile of every client of this server that has no stricter one. */

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { ClientIdentifier, clientKey } from "../../../core/client/ClientIdentifier.ts"
+import { setSecurityProfile } from "../../../core/engine/administration.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
+import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { holderOf, tokenProof } from "../../given/dpop.ts"
 import { decide, form, formHeaders, jsonOf, redirectUri, type Values, verifier } from "../../given/flow.ts"
@@ -122,6 +125,36 @@ describe("a document's client with keys at an address", () => {
         web.publish(address, { ...published, jwks_uri: undefined, jwks: { keys: [first.jwk] } })
         yield* TestClock.adjust("301 seconds")
         expect((yield* token(world, refreshed(renewed.refresh_token))).status).toBe(200)
+      })
+    ))
+
+  test("stays in its profile, whoever asked for it, until an owner takes it out", () =>
+    withKeys((world, web) =>
+      Effect.gen(function* () {
+        const record = clientKey(ClientIdentifier.make(address))
+        const set = (name: "standard" | "fapi2") =>
+          Effect.orDie(setSecurityProfile(world.services, byOwner(world), record, name))
+        const publish = Effect.fnUntraced(function* (members: object) {
+          web.publish(address, { ...published, ...members }, { cacheControl: "max-age=300" })
+          yield* TestClock.adjust("301 seconds")
+        })
+        const plainly = Effect.fnUntraced(function* () {
+          const answer = yield* visit(world, `/oauth/authorize?${form(askedBy(client()))}`)
+          return answer.status === 200 ? "consent" : backOf(answer).get("error")
+        })
+        yield* token(world, redeemed(yield* codeFor(world, client())))
+        expect(yield* set("fapi2")).toBe("done")
+        yield* publish({ client_name: "Renamed" })
+        expect(yield* plainly()).toBe("invalid_request")
+        expect(yield* set("standard")).toBe("done")
+        yield* publish({})
+        expect(yield* plainly()).toBe("consent")
+        for (const members of [{ security_profile: "fapi2" }, {}, { security_profile: "standard" }]) {
+          yield* publish(members)
+          // The record follows its document where a token is asked for.
+          yield* token(world, refreshed("x"))
+          expect(yield* plainly()).toBe("invalid_request")
+        }
       })
     ))
 
