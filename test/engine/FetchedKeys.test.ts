@@ -93,6 +93,11 @@ const atHost = <A, E>(body: (host: Host, keys: ClientKeys["Service"]) => Effect.
   )
 
 describe("a client's keys", () => {
+  test("take 64 KiB and five seconds at most, and are kept from a minute to a day", () => {
+    const [second, minute, day] = [1000, 60_000, 86_400_000]
+    expect(keySetLimits).toEqual({ longest: 65_536, within: 5 * second, freshFor: { least: minute, most: day } })
+  })
+
   test("that were registered are as they were registered, and nothing is fetched", () =>
     atHost((host, keys) =>
       Effect.gen(function* () {

@@ -77,6 +77,7 @@ describe("a workspace's signing keys", () => {
     const two = rotated(first, keyOf("two"), at(day))
     expect(rotated(two, keyOf("three"), at(day + 1))).toBe(two)
     expect(withoutNext(two, at(day + 1))).toEqual([])
+    expect(signsFor).toBe(90 * day)
     expect(dueAt(first, at(signsFor - 1))).toEqual([])
     expect(dueAt(first, at(signsFor))).toEqual(["ES256"])
     expect(dueAt(two, at(signsFor))).toEqual([])

@@ -235,6 +235,55 @@ describe("documents", () => {
       })
     ))
 
+  test("are at most 4 of one host, at whichever of its ports, and 64 in all", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        expect([mostAtHost, mostAtAll]).toEqual([4, 64])
+        for (const place of [":443/a", ":8443/a", ":8443/b", "/b"])
+          yield* begun(fetch(`https://h.example${place}`, limits))
+        expect(web.asked).toHaveLength(4)
+        expect(yield* outcome(fetch("https://H.example:8443/c", limits))).toBe("busy")
+      })
+    ))
+
+  test("share their places with forms, which take one of the host's and one of all", () =>
+    onWeb((web, { fetch, post }) =>
+      Effect.gen(function* () {
+        const sent = (host: number) =>
+          Effect.match(post(`https://h${host}.example/`, "a=1", limits), {
+            onFailure: ({ reason }): string => reason,
+            onSuccess: String
+          })
+        const forms = yield* Effect.forEach(
+          Array.from({ length: mostAtAll }, (_, at) => Math.floor(at / mostAtHost)),
+          (host) => Effect.tap(Effect.forkChild(sent(host), { startImmediately: true }), () => TestClock.adjust(0))
+        )
+        expect(web.asked).toHaveLength(mostAtAll)
+        const others = [
+          sent(0),
+          sent(1000),
+          outcome(fetch("https://h0.example/", limits)),
+          outcome(fetch(address, limits))
+        ]
+        expect(yield* Effect.all(others)).toEqual(["busy", "busy", "busy", "busy"])
+        // However one ends, its places are free again.
+        const [answered, failed, left, ...late] = forms
+        if (answered === undefined || failed === undefined || left === undefined) throw new Error("none was sent")
+        yield* web.answers("")
+        yield* web.fails("unreachable")
+        yield* Fiber.interrupt(left)
+        expect([yield* Fiber.join(answered), yield* Fiber.join(failed)]).toEqual(["200", "unreachable"])
+        yield* TestClock.adjust(limits.within)
+        expect(new Set(yield* Effect.forEach(late, Fiber.join))).toEqual(new Set(["timed_out"]))
+        expect(web.ended).toBe(mostAtAll)
+        const again = Array.from({ length: mostAtHost }, () => Effect.forkChild(sent(0), { startImmediately: true }))
+        yield* Effect.all(again)
+        expect(web.asked).toHaveLength(mostAtAll + mostAtHost)
+        expect(yield* outcome(fetch("https://h0.example/", limits))).toBe("busy")
+        expect(web.asked).toHaveLength(mostAtAll + mostAtHost)
+      })
+    ))
+
   test("of one host are no flood, however fast it answers, and a clock that is set back shuts nobody out", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {

@@ -1,0 +1,52 @@
+import { expect, spyOn, test } from "bun:test"
+import { Effect, Redacted } from "effect"
+import { makeSignatures } from "../../adapters/jose/Signatures.ts"
+import { base64Url } from "../../core/codec/Base64Url.ts"
+import type { PublicKey } from "../../core/rules/Jwk.ts"
+
+const part = (value: unknown): string => base64Url(new TextEncoder().encode(JSON.stringify(value)))
+
+/** Another key for each number, and a signature that none of them made. */
+const keyOf = (number: number): PublicKey => {
+  const x = new Uint8Array(32)
+  new DataView(x.buffer).setUint32(0, number)
+  return { kty: "OKP", crv: "Ed25519", x: base64Url(x) }
+}
+const forged = `${part({ alg: "EdDSA" })}.${part({})}.${base64Url(new Uint8Array(64))}`
+
+/** What was asked of the platform: each key that it imported, and whether it would hand it out again. */
+const imports = async (work: Effect.Effect<unknown, unknown>) => {
+  const asked = spyOn(crypto.subtle, "importKey")
+  try {
+    await Effect.runPromise(work)
+    return asked.mock.calls.map(([, , , extractable, uses]) => ({ extractable, uses: [...uses].join() }))
+  } finally {
+    asked.mockRestore()
+  }
+}
+
+test("an imported key is kept by what it is, whatever it says of itself, and as one of a thousand", async () => {
+  const { verify } = makeSignatures()
+  const tried = (key: PublicKey) => Effect.flip(verify(forged, [key], ["EdDSA"]))
+  const many = (from: number, count: number) =>
+    Effect.forEach(
+      Array.from({ length: count }, (_, at) => keyOf(from + at)),
+      tried,
+      { discard: true }
+    )
+
+  expect(await imports(many(0, 10))).toHaveLength(10)
+  expect(await imports(many(0, 10))).toHaveLength(0)
+  expect(await imports(tried({ ...keyOf(0), kid: "another", use: "sig", alg: "EdDSA" }))).toHaveLength(0)
+  // Of the first ten nothing is kept by then.
+  expect(await imports(many(10, 2000))).toHaveLength(2000)
+  expect(await imports(many(0, 10))).toHaveLength(10)
+})
+
+test("the platform hands out no private key that was unwrapped", async () => {
+  const { makeKey, signer } = makeSignatures()
+  const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
+  const { wrapped } = await Effect.runPromise(makeKey("ES256", () => wrapping))
+  const asked = await imports(signer({ wrapped, wrapping }, "ES256"))
+  expect(asked.filter(({ uses }) => uses === "sign")).toEqual([{ extractable: false, uses: "sign" }])
+})
