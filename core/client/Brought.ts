@@ -3,7 +3,7 @@ import type { GrantId } from "../rules/Id.ts"
 import { Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Digest } from "../rules/Secret.ts"
-import { Client, isKnown, isPublic, Origin } from "./Client.ts"
+import { Client, isKnown, isPublic, Origin, serving } from "./Client.ts"
 import { clientKey } from "./ClientIdentifier.ts"
 import { securityProfile, stricter } from "./Profile.ts"
 
@@ -85,10 +85,12 @@ export const renewed = (stored: Client, brought: Brought, now: Instant, policy: 
   if (origin === undefined || stored.origin === undefined) return stored
   // Its time was over, so what comes now is another client.
   if (!isKnown(stored, now)) return { ...fresh, disabled: stored.disabled }
-  const { accessTokenFormat, createdAt, disabled, provenAt } = stored
+  const { accessTokenFormat, createdAt, disabled, provenAt, serves } = stored
   const since = asksLess(fresh, stored) ? now : stored.origin.since
+  const held = heldTo(stored, fresh)
   return {
-    ...heldTo(stored, fresh),
+    // An owner lets no client exchange that proves nothing.
+    ...(serves === undefined || isPublic(fresh) ? held : serving(held, serves)),
     createdAt,
     provenAt,
     disabled,

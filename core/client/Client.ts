@@ -158,6 +158,17 @@ export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === 
 export const scopesToAsk = ({ madeBy, scope }: Client, registry: ScopeRegistry): Scopes =>
   madeBy === "itself" ? allScopes(registry) : scope
 
+/** RFC 8693 §2.1. A client has it from an owner alone. */
+export const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+/** As the API that an owner says it is, so that it may exchange what was sent there; `undefined`: as none. */
+export const serving = ({ grantTypes, serves: _, ...client }: Client, serves: Resource | undefined): Client => {
+  const others = grantTypes.filter((name) => name !== exchangeGrant)
+  return serves === undefined
+    ? { ...client, grantTypes: others }
+    : { ...client, grantTypes: [...others, exchangeGrant], serves }
+}
+
 export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
 
 /** As people read it: an identifier that holds a registration is hundreds of letters, and the record's id is 22. */

@@ -1,6 +1,6 @@
 import { Effect, Option, type Redacted, Result, Schema } from "effect"
 import { clientOf } from "../client/Brought.ts"
-import { authMethodOf, type Client, isKnown, isPublic } from "../client/Client.ts"
+import { authMethodOf, type Client, isKnown, isPublic, serving } from "../client/Client.ts"
 import {
   type LiveSecret,
   liveSecrets,
@@ -26,7 +26,6 @@ import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
 import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
-import { tokenExchange } from "../oauth/grants/tokenExchange.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
@@ -39,7 +38,6 @@ import {
   type AccessTokenFormat,
   isResourceAddress,
   longestName,
-  type Resource,
   type ResourceDefinition,
   type ResourceRegistry,
   readResources,
@@ -289,13 +287,6 @@ export const setServedResource = Effect.fn("administration.setServedResource")(f
   }
   return found.outcome
 })
-
-const serving = ({ grantTypes, serves: _, ...client }: Client, serves: Resource | undefined): Client => {
-  const others = grantTypes.filter((name) => name !== tokenExchange.name)
-  return serves === undefined
-    ? { ...client, grantTypes: others }
-    : { ...client, grantTypes: [...others, tokenExchange.name], serves }
-}
 
 /** The next signing keys, where none waits. `undefined`: nothing was ever signed, so there is nothing to rotate. */
 export const rotateSigningKeys = Effect.fn("administration.rotateSigningKeys")(function* (

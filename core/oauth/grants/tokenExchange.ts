@@ -1,4 +1,5 @@
 import { Effect, Result, Schema } from "effect"
+import { exchangeGrant } from "../../client/Client.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, type Decision, refuse } from "../../grant/Decision.ts"
 import type { Grant } from "../../grant/Grant.ts"
@@ -93,7 +94,7 @@ const exchange = (
 }
 
 export const tokenExchange = grantType({
-  name: "urn:ietf:params:oauth:grant-type:token-exchange",
+  name: exchangeGrant,
   documents: {
     identifier: "ExchangeToken",
     description: "A narrower access token for one that was sent to a resource (RFC 8693)."

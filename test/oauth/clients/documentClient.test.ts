@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { exchangeGrant } from "../../../core/client/Client.ts"
 import { ClientIdentifier, clientKey } from "../../../core/client/ClientIdentifier.ts"
-import { setSecurityProfile } from "../../../core/engine/administration.ts"
+import { setSecurityProfile, setServedResource } from "../../../core/engine/administration.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
@@ -155,6 +156,26 @@ describe("a document's client with keys at an address", () => {
           yield* token(world, refreshed("x"))
           expect(yield* plainly()).toBe("invalid_request")
         }
+      })
+    ))
+
+  test("stays the API that an owner says it is, until it proves nothing of itself any more", () =>
+    withKeys((world, web) =>
+      Effect.gen(function* () {
+        const record = clientKey(ClientIdentifier.make(address))
+        const api = `${world.workspace.issuer}/rest`
+        const readAnew = Effect.fnUntraced(function* (members: object) {
+          web.publish(address, { ...published, ...members }, { cacheControl: "max-age=300" })
+          yield* TestClock.adjust("301 seconds")
+          yield* token(world, refreshed("x"))
+          const stored = yield* world.services.clients.findStored(world.workspace.id, record)
+          return [stored?.about.client_name, stored?.serves, stored?.grantTypes.includes(exchangeGrant)]
+        })
+        yield* token(world, redeemed(yield* codeFor(world, client())))
+        yield* setServedResource(world.services, byOwner(world), world.workspace, record, api)
+        expect(yield* readAnew({ client_name: "Renamed" })).toEqual(["Renamed", api, true])
+        const publicly = { client_name: "Open", token_endpoint_auth_method: "none", jwks_uri: undefined }
+        expect(yield* readAnew(publicly)).toEqual(["Open", undefined, false])
       })
     ))
 
