@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { Client } from "../../core/client/Client.ts"
+import { endAll } from "../../core/engine/endAll.ts"
 import { userGrants } from "../../core/grant/Grant.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import type { UserPlace } from "../../core/ports/ResourceOwner.ts"
@@ -9,6 +10,7 @@ import { ClientId, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { ResourceRegistry } from "../../core/rules/Resource.ts"
+import { byOwner } from "../given/auditContext.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -290,7 +292,17 @@ describe("a yes that does not count again", () => {
           yield* refresh(world, client, tokens.refresh)
         })
     ],
-    ["nobody refreshed it", () => TestClock.adjust("31 days")]
+    ["nobody refreshed it", () => TestClock.adjust("31 days")],
+    [
+      "the person ended the connection, and with it a grant that came of the same yes",
+      (given) =>
+        Effect.gen(function* () {
+          const { client, world } = given
+          yield* redeem(world, client, returned(yield* ask(given)).get("code") ?? "")
+          expect(yield* grantsOf(given)).toBe(2)
+          yield* endAll(world.services, byOwner(world), { user: UserId.make("alice") }, undefined)
+        })
+    ]
   ]
   for (const [what, end] of ends) {
     test(`once its grant has ended: ${what}`, () =>
