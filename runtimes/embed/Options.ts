@@ -303,6 +303,12 @@ export interface WorkspaceOption {
   readonly name?: string
   /** The look of its pages. Default: the server's `theme`. */
   readonly theme?: ThemeOptions
+  /** Its scopes. Default: the server's. */
+  readonly scopes?: ReadonlyArray<ScopeOption>
+  /** The APIs that its tokens are for, as in `CreateOptions`. Default: one, which is `issuer` and everything below it. */
+  readonly resources?: ReadonlyArray<ResourceOption>
+  /** The issuers whose assertions about its people are taken, as in `CreateOptions`. Default: none. */
+  readonly trustedIssuers?: ReadonlyArray<TrustedIssuerOption>
   /** Answers everything with 503, and ends nothing. Default: `false`. */
   readonly disabled?: boolean
   /** The issuer that it had before, as in `CreateOptions`. */

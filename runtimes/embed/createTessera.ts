@@ -280,7 +280,8 @@ const embedded = (options: CreateOptions, read: Read, one: ReadWorkspace): Embed
 const hosting = (options: HostingOptions, read: Read): HostingTessera => {
   const served = endpointsFor(options)
   const clock = options.clock ?? Effect.runSync(Clock.Clock)
-  const workspaces = workspacesOf(options.workspaces, segmentsOf(served), clock)
+  const server = { taken: segmentsOf(served), scopes: read.policy.scopes, clock }
+  const workspaces = workspacesOf(options.workspaces, server)
   const { guardBy, late, of, routes, run, serve, whole } = start(options, read, served, workspaces)
   return {
     ...mountOfMany(serve, workspaces.at, routes),

@@ -1,4 +1,4 @@
-import { type Duration, Layer, Option, Redacted, Result, Schema } from "effect"
+import { type Duration, Layer, Redacted, Result, Schema } from "effect"
 import {
   allowListExpected,
   certificatesIn,
@@ -6,7 +6,6 @@ import {
   fetchesNothingPrivate,
   readAllowList
 } from "../../adapters/documents/FetchOptions.ts"
-import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -14,16 +13,8 @@ import { type ClaimScope, isStandardClaim } from "../../core/rules/Claims.ts"
 import { type DocumentHosts, documentHostExpected, isDocumentHost } from "../../core/rules/DocumentHosts.ts"
 import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { Policy, ProfileName, standardPolicy } from "../../core/rules/Policy.ts"
-import {
-  AccessTokenFormat,
-  isResourceAddress,
-  ResourceDefinition,
-  ResourceRegistry,
-  strangeScope
-} from "../../core/rules/Resource.ts"
-import { faultOfScopes, ScopeDefinition, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
+import { type ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
-import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import {
@@ -33,10 +24,9 @@ import {
   type Workspace,
   WorkspaceId
 } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
+import { isObject, type NamesOf } from "../serve/options.ts"
 import type { HostPeople } from "./hostOwner.ts"
 import {
-  type BadOption,
   badOption,
   type CreateOptions,
   type DpopOption,
@@ -44,11 +34,9 @@ import {
   type FetchOption,
   type HostingOptions,
   type LifetimeOptions,
-  logLevels,
-  type ResourceOption,
-  type ScopeOption,
-  type TrustedIssuerOption
+  logLevels
 } from "./Options.ts"
+import { bad, type Checked, knownNames, lifeOf, readResources, readScopes, readTrusted } from "./workspaceOptions.ts"
 import type { ReadWorkspace } from "./workspaces.ts"
 
 /** The options, checked. */
@@ -70,10 +58,6 @@ export interface Read {
 
 type OneOption = Pick<CreateOptions, "issuer" | "movedFrom" | "name">
 type SharedOptions = Omit<CreateOptions, keyof OneOption>
-
-type Checked<A> = Result.Result<A, BadOption>
-
-const bad = (option: string, why: string): Result.Result<never, BadOption> => Result.fail(badOption(option, why))
 
 const names: NamesOf<CreateOptions & HostingOptions> = {
   workspaces: true,
@@ -124,16 +108,6 @@ const lifetimeNames: NamesOf<LifetimeOptions> = {
   device: true
 }
 
-const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true, implies: true }
-
-const resourceNames: NamesOf<ResourceOption> = {
-  at: true,
-  name: true,
-  scopes: true,
-  accessTokenFormat: true,
-  accessTokenTtl: true
-}
-
 const fetchNames: NamesOf<FetchOption> = { allow: true, ca: true }
 
 const ownerNames: NamesOf<HostPeople> = {
@@ -144,12 +118,6 @@ const ownerNames: NamesOf<HostPeople> = {
   places: true,
   asserted: true,
   profile: true
-}
-
-/** `within`: the option that has them, and a dot. */
-const knownNames = (given: object, known: object, within = ""): Checked<void> => {
-  const stranger = strangerIn(given, known)
-  return stranger === undefined ? Result.succeed(undefined) : bad(within + stranger, "is no option")
 }
 
 /** A host has one workspace: stores that several servers share tell them apart by schema, prefix or file. */
@@ -225,39 +193,6 @@ const millisOf = (
   return Result.map(lifeOf(`lifetimes.${name}`, given, least), (millis = otherwise) => millis)
 }
 
-const lifeOf = (option: string, given: Duration.Input | undefined, least = 1000): Checked<number | undefined> => {
-  if (given === undefined) return Result.succeed(undefined)
-  const millis = readMillis(given)
-  return millis !== undefined && millis >= least
-    ? Result.succeed(millis)
-    : bad(option, `has to be at least ${least} milliseconds, or words such as "90 seconds"`)
-}
-
-const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<ScopeRegistry> => {
-  if (scopes === undefined) return Result.succeed(signInScopes)
-  if (!Array.isArray(scopes)) return bad("scopes", "has to be a list")
-  for (const scope of scopes) {
-    if (!isObject(scope)) return bad("scopes", "has to be a list of { name, meaning }")
-    const known = knownNames(scope, scopeNames, "scopes.")
-    if (Result.isFailure(known)) return Result.fail(known.failure)
-  }
-  const given = Schema.decodeUnknownOption(Schema.Array(ScopeDefinition))(
-    scopes.map(({ byDefault = false, meaning, name, needsUser = false, ...rest }) => ({
-      byDefault,
-      meaning,
-      name,
-      needsUser,
-      ...rest
-    }))
-  )
-  const fault = Option.isNone(given) ? undefined : faultOfScopes(given.value)
-  if (fault !== undefined) return bad("scopes", fault)
-  return Option.match(Option.flatMap(given, Schema.decodeUnknownOption(ScopeRegistry)), {
-    onNone: () => bad("scopes", "has to be a list of at least one { name, meaning }, names without space"),
-    onSome: Result.succeed
-  })
-}
-
 /** What tokens say of themselves, and no host says instead. */
 const reservedClaims = ["iss", "sub", "aud", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "azp"]
 
@@ -281,91 +216,20 @@ const claimsOf = (claims: CreateOptions["claims"], registry: ScopeRegistry): Che
   return Result.succeed(rows)
 }
 
-const resourcesOf = (
-  resources: ReadonlyArray<ResourceOption> | undefined,
+/** The one workspace, with the APIs and the issuers that stand beside it among the options. */
+const apisOf = (
+  workspace: Workspace,
+  { resources, trustedIssuers }: CreateOptions,
   registry: ScopeRegistry
-): Checked<ResourceRegistry> => {
-  if (resources === undefined) return Result.succeed([])
-  if (!Array.isArray(resources)) return bad("resources", "has to be a list")
-  const read: Array<ResourceDefinition> = []
-  for (const [index, one] of resources.entries()) {
-    const given: unknown = one
-    const option = `resources[${index}]`
-    if (!isObject(given)) return bad(option, "has to be { at, name, scopes }")
-    const known = knownNames(given, resourceNames, `${option}.`)
-    if (Result.isFailure(known)) return Result.fail(known.failure)
-    const { accessTokenFormat, accessTokenTtl, at, name, scopes } = one
-    if (!isResourceAddress(at)) {
-      return bad(`${option}.at`, "has to be an https URL (or http on this machine) as browsers write it, without query")
-    }
-    if (accessTokenFormat !== undefined && !Schema.is(AccessTokenFormat)(accessTokenFormat)) {
-      return bad(`${option}.accessTokenFormat`, "has to be opaque or jwt")
-    }
-    const ttl = lifeOf(`${option}.accessTokenTtl`, accessTokenTtl)
-    if (Result.isFailure(ttl)) return Result.fail(ttl.failure)
-    const definition = Schema.decodeUnknownOption(ResourceDefinition)({
-      at,
-      name: name ?? new URL(at).host,
-      ...(scopes === undefined ? {} : { scopes }),
-      ...(accessTokenFormat === undefined ? {} : { accessTokenFormat }),
-      ...(ttl.success === undefined ? {} : { accessTokenTtl: ttl.success })
-    })
-    if (Option.isNone(definition))
-      return bad(option, "has to have a name that people can read, and at least one scope if any")
-    const strange = strangeScope(definition.value, registry)
-    if (strange !== undefined) return bad(`${option}.scopes`, `has ${strange}, which is none of the scopes`)
-    read.push(definition.value)
-  }
-  return Option.match(Schema.decodeUnknownOption(ResourceRegistry)(read), {
-    onNone: () => bad("resources", "has to be a list in which no address comes twice"),
-    onSome: Result.succeed
+): Checked<Workspace> =>
+  Result.gen(function* () {
+    const listed = resources === undefined ? [] : yield* readResources("resources", resources, registry)
+    const found = listed.length === 0 ? workspace : { ...workspace, resources: listed }
+    return trustedIssuers === undefined ? found : yield* readTrusted("trustedIssuers", trustedIssuers, found, registry)
   })
-}
 
 const consentOf = (given: CreateOptions["consent"] = standardPolicy.consent): Checked<Policy["consent"]> =>
   Schema.is(Policy.fields.consent)(given) ? Result.succeed(given) : bad("consent", 'has to be "ask" or "remember"')
-
-const whyNotTrusted: Readonly<Record<BadIssuer["reason"], string>> = {
-  malformed: "has to have https addresses, ids of clients, and domains such as acme.example",
-  keys: "has to have jwks, with public keys alone, or a jwksUri",
-  scopes: "has scopes that are none of the server's",
-  resources: "has resources that are none of the server's",
-  trusted: "is there twice",
-  full: "is one more than there can be"
-}
-
-const trusting = (
-  one: ReadWorkspace,
-  given: ReadonlyArray<TrustedIssuerOption>,
-  registry: ScopeRegistry
-): Checked<ReadWorkspace> => {
-  if (!Array.isArray(given)) return bad("trustedIssuers", "has to be a list")
-  const read: Array<TrustedIssuer> = []
-  for (const [index, typed] of given.entries()) {
-    const option = `trustedIssuers[${index}]`
-    const object: unknown = typed
-    if (!isObject(object)) return bad(option, "has to be { issuer, jwksUri, … }")
-    const known = knownNames(object, trustedNames, `${option}.`)
-    if (Result.isFailure(known)) return Result.fail(known.failure)
-    const issuer = readIssuer(typed, one.workspace, registry)
-    if (Result.isFailure(issuer)) return bad(option, whyNotTrusted[issuer.failure.reason])
-    if (read.some((other) => other.issuer === typed.issuer)) return bad(option, whyNotTrusted.trusted)
-    read.push(issuer.success)
-  }
-  return Result.succeed({ ...one, workspace: { ...one.workspace, trustedIssuers: read } })
-}
-
-const trustedNames: NamesOf<TrustedIssuerOption> = {
-  issuer: true,
-  jwks: true,
-  jwksUri: true,
-  clients: true,
-  scopes: true,
-  resources: true,
-  domains: true,
-  people: true,
-  takes: true
-}
 
 const workspaceAccessOf = (
   given: CreateOptions["workspaceAccess"] = standardPolicy.workspaceAccess
@@ -434,7 +298,7 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       registrationRows: yield* registrationRowsOf(options.registrationRows),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
       consent: yield* consentOf(options.consent),
-      scopes: yield* registryOf(options.scopes)
+      scopes: options.scopes === undefined ? signInScopes : yield* readScopes("scopes", options.scopes)
     }
   })
 
@@ -558,13 +422,10 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     yield* restOf(options)
     const policy = yield* policyOf(options)
     const claims = yield* claimsOf(options.claims, policy.scopes)
-    const resources = yield* resourcesOf(isHosting(options) ? undefined : options.resources, policy.scopes)
-    const listed =
-      found === undefined || resources.length === 0 ? found : { ...found, workspace: { ...found.workspace, resources } }
     const one =
-      listed === undefined || isHosting(options) || options.trustedIssuers === undefined
-        ? listed
-        : yield* trusting(listed, options.trustedIssuers, policy.scopes)
+      found === undefined || isHosting(options)
+        ? found
+        : { ...found, workspace: yield* apisOf(found.workspace, options, policy.scopes) }
     const fetch = yield* fetchOf(options.fetch)
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")

@@ -3,13 +3,13 @@ import { makeFoundWorkspaces } from "../../core/engine/FoundWorkspaces.ts"
 import type { MayMove } from "../../core/engine/Openings.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
+import type { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { readTheme } from "../../core/workspace/Theme.ts"
 import { basePath, type Issuer, parseIssuer, Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { readHost, WorkspaceTable } from "../../core/workspace/WorkspaceTable.ts"
 import { isObject } from "../serve/options.ts"
-import { type BadOption, badOption, type HostingOptions, type WorkspaceOption } from "./Options.ts"
-
-type Checked<A> = Result.Result<A, BadOption>
+import { badOption, type HostingOptions, type WorkspaceOption } from "./Options.ts"
+import { bad, type Checked, readResources, readScopes, readTrusted } from "./workspaceOptions.ts"
 
 /** A workspace as a host names it, checked. */
 export interface ReadWorkspace {
@@ -20,17 +20,23 @@ export interface ReadWorkspace {
 const decode = Schema.decodeUnknownResult(Workspace, { onExcessProperty: "error" })
 const readId = Schema.decodeUnknownResult(WorkspaceId)
 
-const bad = (option: string, why: string): Result.Result<never, BadOption> => Result.fail(badOption(option, why))
+/** What of a server bears on all of its workspaces. */
+export interface HostingServer {
+  /** The first segments of its own paths. */
+  readonly taken: ReadonlySet<string>
+  /** The scopes of a workspace that names none. */
+  readonly scopes: ScopeRegistry
+  readonly clock: Clock.Clock
+}
 
-/** `taken`: the first segments of the server's own paths. */
 export const readWorkspace = (
   option: string,
   given: WorkspaceOption,
-  taken: ReadonlySet<string>
+  { scopes: serversScopes, taken }: Pick<HostingServer, "scopes" | "taken">
 ): Checked<ReadWorkspace> =>
   Result.gen(function* () {
     if (!isObject(given)) return yield* bad(option, "has to be { id, issuer }")
-    const { movedFrom, ...about } = given
+    const { movedFrom, resources, scopes, trustedIssuers, ...about } = given
     const id = readId(about.id)
     if (Result.isFailure(id)) return yield* bad(`${option}.id`, "has to be 1 to 64 letters, digits, - and _")
     const issuer = parseIssuer(about.issuer)
@@ -59,7 +65,20 @@ export const readWorkspace = (
     if (Result.isFailure(workspace)) {
       return yield* bad(option, `is refused: ${workspace.failure.message.replaceAll(/\s+/g, " ")}`)
     }
-    return { workspace: workspace.success, movedFrom: from?.success }
+    const own = scopes === undefined ? undefined : yield* readScopes(`${option}.scopes`, scopes)
+    const registry = own ?? serversScopes
+    const listed = resources && (yield* readResources(`${option}.resources`, resources, registry))
+    const found = {
+      ...workspace.success,
+      ...(own && { scopes: own }),
+      ...(listed && listed.length > 0 && { resources: listed })
+    }
+    return {
+      workspace: trustedIssuers
+        ? yield* readTrusted(`${option}.trustedIssuers`, trustedIssuers, found, registry)
+        : found,
+      movedFrom: from?.success
+    }
   })
 
 /** The workspaces of a host, for whatever is done in each of them. */
@@ -97,11 +116,11 @@ const makeMoves = () => {
   return { mayMove, remember }
 }
 
-const listed = (list: ReadonlyArray<WorkspaceOption>, taken: ReadonlySet<string>): SeveralWorkspaces => {
+const listed = (list: ReadonlyArray<WorkspaceOption>, server: HostingServer): SeveralWorkspaces => {
   const { mayMove, remember } = makeMoves()
   const table = new WorkspaceTable()
   const put = (option: string, given: WorkspaceOption) => {
-    const done = table.put(remember(orThrow(readWorkspace(option, given, taken))))
+    const done = table.put(remember(orThrow(readWorkspace(option, given, server))))
     if (Result.isFailure(done)) throw badOption(option, `is refused: ${done.failure.message}`)
   }
   for (const [index, given] of list.entries()) {
@@ -135,12 +154,12 @@ type Resolve = Extract<HostingOptions["workspaces"], { readonly resolve: unknown
 /** For so long what a host's function said is not asked again. */
 const staleness = 5000
 
-const resolved = (resolve: Resolve, taken: ReadonlySet<string>, clock: Clock.Clock): SeveralWorkspaces => {
+const resolved = (resolve: Resolve, server: HostingServer): SeveralWorkspaces => {
   const { mayMove, remember } = makeMoves()
   /** `known`: as it was before. Where nothing changed it is the same value, since caches know it by that. */
   const readOne = (option: string, given: WorkspaceOption | null | undefined, known?: Workspace) => {
     if (given === undefined || given === null) return undefined
-    const read = orThrow(readWorkspace(option, given, taken))
+    const read = orThrow(readWorkspace(option, given, server))
     return remember(known !== undefined && Equal.equals(read.workspace, known) ? { ...read, workspace: known } : read)
   }
   let waits = false
@@ -160,7 +179,7 @@ const resolved = (resolve: Resolve, taken: ReadonlySet<string>, clock: Clock.Clo
     return "unknown"
   }
   const found = makeFoundWorkspaces({
-    clock,
+    clock: server.clock,
     staleness,
     look: (host, known) =>
       Effect.tryPromise({
@@ -208,14 +227,10 @@ export const theOne = ({ movedFrom, workspace }: ReadWorkspace): HostedWorkspace
 })
 
 /** Throws `BadOption`. */
-export const workspacesOf = (
-  workspaces: HostingOptions["workspaces"],
-  taken: ReadonlySet<string>,
-  clock: Clock.Clock
-): SeveralWorkspaces => {
-  if (Array.isArray(workspaces)) return listed(workspaces, taken)
+export const workspacesOf = (workspaces: HostingOptions["workspaces"], server: HostingServer): SeveralWorkspaces => {
+  if (Array.isArray(workspaces)) return listed(workspaces, server)
   const given: unknown = isObject(workspaces) && "resolve" in workspaces ? workspaces.resolve : undefined
   if (typeof given !== "function") throw badOption("workspaces", "has to be a list, or { resolve }")
   // Checked just now; what it answers is checked each time.
-  return resolved(given as Resolve, taken, clock)
+  return resolved(given as Resolve, server)
 }

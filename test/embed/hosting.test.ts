@@ -141,6 +141,38 @@ describe("a host of several workspaces", () => {
       { theme: { accent: "#0b6e4f" } }
     ))
 
+  const orders = "https://orders.acme.example"
+  const withApis: WorkspaceOption = {
+    ...acme,
+    scopes: [{ name: "orders", meaning: "See your orders", byDefault: true }],
+    resources: [{ at: orders, scopes: ["orders"], accessTokenTtl: "5 minutes" }]
+  }
+
+  test.each([
+    ["in a list", [withApis, root]],
+    ["by a function", { resolve: (host: string) => [withApis, root].find(({ issuer }) => issuer.endsWith(host)) }]
+  ])("has scopes and APIs of each apart: %s", (_how, workspaces) =>
+    withHosting(workspaces, async (auth) => {
+      const told = async (host: string) => {
+        const metadata = await auth.handle(new Request(`https://${host}${document}`))
+        return ((await metadata.json()) as { readonly scopes_supported: ReadonlyArray<string> }).scopes_supported
+      }
+      expect(await told("acme.example")).toEqual(["orders", "offline_access"])
+      expect(await told("id.example")).toContain("api")
+      const isList = Array.isArray(workspaces)
+      const [here, there] = [oneOf(auth, isList ? "acme" : withApis), oneOf(auth, isList ? "root" : root)]
+      const access = await (await machine(here)).token(orders)
+      const needs = { scopes: ["orders"], resource: orders }
+      const admitted = await auth.guard(bearer("https://acme.example/x", access), needs)
+      expect(admitted._tag === "Admitted" && admitted.principal).toMatchObject({
+        resources: [orders],
+        scope: ["orders"]
+      })
+      // What is one's is no other's: there the address is a stranger's.
+      expect(await (await machine(there)).token(orders)).toBeUndefined()
+    })
+  )
+
   test("takes one in, changes one and lets one go, from the next request on", () =>
     withHosting([root], async (auth) => {
       expect(await issuerAt(auth, `https://acme.example${document}`)).toBe(404)
@@ -193,6 +225,12 @@ describe("a host of several workspaces", () => {
       ["workspaces[0].theme", [{ ...acme, theme: { accent: "red" } }]],
       ["workspaces[0].movedFrom", [{ ...acme, movedFrom: "x" }]],
       ["workspaces[0]", [{ ...acme, nam: "x" }]],
+      ["workspaces[0].scopes", [{ ...acme, scopes: [] }]],
+      ["workspaces[0].scopes.nam", [{ ...acme, scopes: [{ nam: "x" }] }]],
+      ["workspaces[0].resources[0].at", [{ ...acme, resources: [{ at: "orders" }] }]],
+      ["workspaces[0].resources[0].scopes", [{ ...acme, resources: [{ at: orders, scopes: ["orders"] }] }]],
+      ["workspaces[0].resources[0].accessTokenTtl", [{ ...acme, resources: [{ at: orders, accessTokenTtl: "soon" }] }]],
+      ["workspaces[0].trustedIssuers[0]", [{ ...acme, trustedIssuers: [{ issuer: orders }] }]],
       ["workspaces[0]", [{ ...acme, disabled: "no" }]],
       ["workspaces[1].id", [acme, { ...root, id: "acme" }]],
       ["workspaces[1]", [acme, { ...acme, id: "other" }]],
