@@ -5,7 +5,7 @@ import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { DocumentHosts } from "../rules/DocumentHosts.ts"
-import { currentInstant, Instant, type Millis } from "../rules/Instant.ts"
+import { currentInstant, type Instant, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { ResourceRegistry } from "../rules/Resource.ts"
 import { TrustedIssuers } from "../rules/TrustedIssuer.ts"
@@ -129,6 +129,8 @@ interface Parts {
 
 const nothing: ResourceRegistry = []
 
+const justRead = (readAt: Instant): When => ({ readAt, version: undefined, seen: 0, changes: 0 })
+
 /** What is remembered of an opened workspace. */
 interface Known {
   readonly from: Workspace
@@ -138,7 +140,12 @@ interface Known {
   readonly version: number | undefined
   /** When its record was read last. */
   readAt: Instant
+  /** How often this process had changed it by then, and until now: where it has since, nobody goes on with what is known. */
+  readonly seen: number
+  readonly changes: number
 }
+
+type When = Pick<Known, "readAt" | "version" | "seen" | "changes">
 
 export const makeOpenings = (
   {
@@ -156,19 +163,14 @@ export const makeOpenings = (
   const records = makeRecords(storage, workspaceKind)
   const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
 
-  const remember = (
-    from: Workspace,
-    record: Known["record"],
-    readAt: Instant,
-    version: Known["version"]
-  ): OpenWorkspace => {
+  const remember = (from: Workspace, record: Known["record"], when: When): OpenWorkspace => {
     const { blockedHosts, documents, issuers, resources = nothing, sealedBefore } = record
     const workspace = {
       ...withListed(from, sealedBefore, resources, issuers),
       ...(blockedHosts && { blockedHosts }),
       ...(documents && { ownersDocuments: documents })
     }
-    opened.set(from.id, { from, workspace, record, readAt, version })
+    opened.set(from.id, { ...when, from, workspace, record })
     return workspace
   }
 
@@ -176,26 +178,33 @@ export const makeOpenings = (
     const found = opened.get(workspace.id)
     if (found === undefined || found.from.issuer !== workspace.issuer) return undefined
     // A host may make its workspaces anew for each request, and give them another name.
-    return found.from === workspace ? found.workspace : remember(workspace, found.record, found.readAt, found.version)
+    if (found.from === workspace) return found.workspace
+    const { changes, readAt, record, seen, version } = found
+    return remember(workspace, record, { readAt, version, seen, changes })
   }
 
   const current: Openings["current"] = (workspace, now) => {
     const found = opened.get(workspace.id)
     // Not opened by this server: as it was given, it is all that is known.
     if (found === undefined || found.from.issuer !== workspace.issuer) return Effect.succeed(workspace)
-    if (Math.abs(now - found.readAt) < staleness) return Effect.succeed(found.workspace)
-    const before = found.readAt
-    // Whoever comes meanwhile goes on with what is known.
+    const { changes, readAt } = found
+    const isBehind = found.seen < changes
+    if (!isBehind && Math.abs(now - readAt) < staleness) return Effect.succeed(found.workspace)
+    // Whoever comes meanwhile goes on with what is known, unless it was changed here.
     found.readAt = now
     return records.get(workspace.id, workspace.id).pipe(
-      Effect.map((kept) =>
-        kept === undefined || kept.version === found.version
-          ? found.workspace
-          : remember(found.from, kept.value, now, kept.version)
-      ),
+      Effect.flatMap((kept) => {
+        const latest = opened.get(workspace.id) ?? found
+        // Changed here meanwhile: what was read may be what it was before.
+        if (latest.changes !== changes) return current(workspace, now)
+        if (kept === undefined || (kept.version === latest.version && !isBehind))
+          return Effect.succeed(latest.workspace)
+        const when = { readAt: now, version: kept.version, seen: changes, changes }
+        return Effect.succeed(remember(latest.from, kept.value, when))
+      }),
       Effect.tapError(() =>
         Effect.sync(() => {
-          found.readAt = before
+          found.readAt = readAt
         })
       )
     )
@@ -209,9 +218,9 @@ export const makeOpenings = (
     const outcome = yield* transact(records, entropy, id, id, (kept: Opened | undefined) =>
       decide(kept ?? { id, issuer, sealedBefore: workspace.sealedBefore === true })
     )
-    // Whether it was changed here or elsewhere, the next request reads it.
+    // Whether it was changed here or elsewhere, every request reads it until one has.
     const found = opened.get(id)
-    if (found !== undefined) found.readAt = Instant.make(0)
+    if (found !== undefined) opened.set(id, { ...found, changes: found.changes + 1 })
     return yield* Effect.fromResult(outcome)
   })
 
@@ -255,7 +264,8 @@ export const makeOpenings = (
     const { id, issuer } = workspace
     const kept = yield* records.get(id, id)
     const now = yield* currentInstant
-    if (kept?.value.issuer === issuer) return remember(workspace, kept.value, now, kept.version)
+    if (kept?.value.issuer === issuer)
+      return remember(workspace, kept.value, { ...justRead(now), version: kept.version })
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayMove))
     const { from, record } = yield* Effect.fromResult(outcome)
@@ -263,7 +273,7 @@ export const makeOpenings = (
     if (from !== undefined) {
       yield* note(audit, { workspace: id, requestId: by }, { _tag: "WorkspaceMoved", from, to: issuer, by })
     }
-    return remember(workspace, record, now, undefined)
+    return remember(workspace, record, justRead(now))
   })
 
   return { known, open, current, list, trust, takeDocuments, block, blockedHosts }

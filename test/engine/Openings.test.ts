@@ -1,13 +1,21 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer, Result } from "effect"
+import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { issuerOf, makeOpenings, moveWorkspace, neverMoves, workspaceKind } from "../../core/engine/Openings.ts"
+import {
+  issuerOf,
+  makeOpenings,
+  moveWorkspace,
+  neverMoves,
+  type Openings,
+  workspaceKind
+} from "../../core/engine/Openings.ts"
 import { clientOwner, makeRecords } from "../../core/engine/Records.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { currentInstant, later } from "../../core/rules/Instant.ts"
+import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "../given/countingStorage.ts"
 import {
   authorizeTarget,
@@ -41,7 +49,7 @@ interface Given {
   readonly process: (mayMove?: (from: Issuer, workspace: Workspace) => boolean) => ReturnType<typeof makeOpenings>
 }
 
-const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E>) => {
+const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E, Entropy>) => {
   const calls: Calls = { get: [], insert: [], replace: [], remove: [], list: [] }
   const away: Away = new Set()
   const events: Array<AuditEntry> = []
@@ -57,6 +65,8 @@ const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E>) => {
   return Effect.runPromise(Effect.provide(program, Layer.merge(store, Entropy.layer)))
 }
 
+const silent = { record: () => Effect.void }
+
 const aClient = (storage: Storage["Service"]) =>
   storage.insert({
     workspace: production.id,
@@ -66,6 +76,66 @@ const aClient = (storage: Storage["Service"]) =>
     expiresAt: null,
     body: {}
   })
+
+describe("what an owner changes", () => {
+  const blocked = ({ blockedHosts = [] }: Pick<OpenWorkspace, "blockedHosts">) => blockedHosts
+  const block = (openings: Openings, workspace: OpenWorkspace, host: string) =>
+    openings.block(workspace, (before) => [...before, host])
+
+  test("is known to every request of this process that comes afterwards, however many come at once", () =>
+    inStore(({ process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const workspace = yield* openings.open(production)
+        const now = yield* currentInstant
+        const [one, other] = ["one.example", "other.example"]
+        for (const [host, known] of [
+          [one, [one]],
+          [other, [one, other]]
+        ] as const) {
+          yield* block(openings, workspace, host)
+          const seen = yield* Effect.all(
+            [1, 2, 3].map(() => openings.current(workspace, now)),
+            {
+              concurrency: "unbounded"
+            }
+          )
+          expect(seen.map(blocked)).toEqual([known, known, known])
+        }
+      })
+    ))
+
+  test("is not forgotten again by a request that read what was there before", () =>
+    inStore(({ process, storage }) =>
+      Effect.gen(function* () {
+        const writer = process()
+        const workspace = yield* writer.open(production)
+        const answers = yield* Deferred.make<void>()
+        let late = true
+        const slow = Storage.of({
+          ...storage,
+          get: (key) =>
+            Effect.flatMap(storage.get(key), (found) => {
+              const waits = late && key.kind === "workspace"
+              return waits ? Effect.as(Deferred.await(answers), found) : Effect.succeed(found)
+            })
+        })
+        late = false
+        const openings = makeOpenings({ storage: slow, entropy: yield* Entropy, audit: silent, staleness }, neverMoves)
+        yield* openings.open(production)
+        const now = later(yield* currentInstant, staleness)
+        late = true
+        const reading = yield* Effect.forkChild(openings.current(workspace, now), { startImmediately: true })
+        yield* Effect.yieldNow
+        late = false
+        yield* block(openings, workspace, "one.example")
+        expect(blocked(yield* openings.current(workspace, now))).toEqual(["one.example"])
+        yield* Deferred.succeed(answers, undefined)
+        expect(blocked(yield* Fiber.join(reading))).toEqual(["one.example"])
+        expect(blocked(yield* openings.current(workspace, now))).toEqual(["one.example"])
+      })
+    ))
+})
 
 describe("a workspace", () => {
   test("belongs to the issuer that opened it first, for every process; another is refused, and says whose it is", () =>
