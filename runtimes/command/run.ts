@@ -65,10 +65,11 @@ const environment = Layer.mergeAll(
 )
 
 /**
- * Random bits as base64url, 22 characters or the first eight of them: one id in 64 begins as a flag does. What could be
- * the name of a flag is one.
+ * Random bits as base64url, 22 characters or the first eight of them, and the 43 of a signing key's thumbprint: one in 64
+ * begins as a flag does. What could be the name of a flag is one.
  */
-const isDashedId = (arg: string): boolean => /^-(?!-[a-z-]+$)[A-Za-z0-9_-]{7}(?:[A-Za-z0-9_-]{14})?$/.test(arg)
+const isDashedId = (arg: string): boolean =>
+  /^-(?!-[a-z-]+$)(?:[A-Za-z0-9_-]{7}|[A-Za-z0-9_-]{21}|[A-Za-z0-9_-]{42})$/.test(arg)
 
 /** Ids behind the `--` that ends the flags, each with what follows it: one that begins with a dash is no flag. */
 const idsLast = (args: ReadonlyArray<string>): ReadonlyArray<string> => {

@@ -157,7 +157,8 @@ describe("the command line", () => {
           ["client", "delete", "--json", "--", id],
           ["client", "exchange", id, "http://127.0.0.1:3000", "--json"],
           ["key", "revoke", keyId],
-          ["key", "rotate", keyId]
+          ["key", "rotate", keyId],
+          ["signing-keys", "retire", "-".padEnd(43, "A"), "--compromised"]
         ]) {
           const { status, stderr } = yield* command(args, { cwd })
           expect([status, stderr]).toEqual([3, expect.stringMatching(/^There is no such (client|key)\./)])
