@@ -38,7 +38,8 @@ const partings = {
   "an approval of a pushed request that was struck before its grant is finished by the next one": 3_439_009_864,
   "what could not be noted of a client at its code is noted when it refreshes": 90_535_295,
   "of a device that was swept, who polls with another's code is told that it is over": 1_144_198_393,
-  "a client without a record of its own that was deleted has no browser sent on": 1_995_197_718
+  "a client without a record of its own that was deleted has no browser sent on": 1_995_197_718,
+  "what was exchanged is ended by who may exchange no more, and stays so where that is allowed again": 2_255_095_179
 }
 
 test.each(Object.entries(partings))("%s", async (_what, seed) => {

@@ -58,7 +58,10 @@ export const standingOf = (
   facts: Facts,
   presented: Presented | null,
   workspace: WorkspaceNumber,
-  /** For how long a refresh token still counts when it refreshes no more. */
+  /**
+   * Where it is to be ended: for how long a refresh token still counts when it refreshes no more. An access token does
+   * where whoever exchanged may do so no more, since an owner may allow it again.
+   */
   afterwards = 0
 ): Standing => {
   const { state } = facts
@@ -66,7 +69,8 @@ export const standingOf = (
     const access = state.access.get(presented.ref)
     const grant = access === undefined ? undefined : state.grants.get(access.grant)
     if (access === undefined || !ownIn(state, grant, workspace)) return nothing
-    const counts = lives(state, access) && state.keys.includes(access.key) && state.now < access.expiresAt
+    const counts =
+      (afterwards > 0 || lives(state, access)) && state.keys.includes(access.key) && state.now < access.expiresAt
     return counts ? { _tag: "access", access, grant } : nothing
   }
   if (presented?.kind === "refresh") {
