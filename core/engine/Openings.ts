@@ -129,8 +129,6 @@ interface Parts {
 
 const nothing: ResourceRegistry = []
 
-const justRead = (readAt: Instant): When => ({ readAt, version: undefined, seen: 0, changes: 0 })
-
 /** What is remembered of an opened workspace. */
 interface Known {
   readonly from: Workspace
@@ -145,7 +143,10 @@ interface Known {
   readonly changes: number
 }
 
+/** How far what is remembered goes. */
 type When = Pick<Known, "readAt" | "version" | "seen" | "changes">
+
+const justRead = (readAt: Instant, version?: number): When => ({ readAt, version, seen: 0, changes: 0 })
 
 export const makeOpenings = (
   {
@@ -264,8 +265,7 @@ export const makeOpenings = (
     const { id, issuer } = workspace
     const kept = yield* records.get(id, id)
     const now = yield* currentInstant
-    if (kept?.value.issuer === issuer)
-      return remember(workspace, kept.value, { ...justRead(now), version: kept.version })
+    if (kept?.value.issuer === issuer) return remember(workspace, kept.value, justRead(now, kept.version))
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayMove))
     const { from, record } = yield* Effect.fromResult(outcome)

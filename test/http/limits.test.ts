@@ -18,6 +18,7 @@ import {
   refresh,
   registerClient,
   signInToApp,
+  type TestClient,
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
@@ -39,6 +40,10 @@ const watched = (
   const { limiter, taken } = watchedLimiter()
   return inWorld((world) => body(world, () => taken.splice(0)), { ...options, limiter })
 }
+
+/** By a public client. */
+const revoke = (world: World, by: TestClient, token: string) =>
+  world.send("POST", "/oauth/revoke", { headers: formHeaders, body: form({ client_id: by.id, token }) })
 
 describe("a request takes of the share", () => {
   test("of its network, where an application registers", () =>
@@ -180,40 +185,36 @@ describe("a request takes of the share", () => {
         const ofThief = [ofGrant.replace(client.id, thief.id), `public_client ${thief.id} `]
         yield* refresh(world, thief, tokens.refresh)
         expect(took()).toEqual(ofThief)
-        const revoke = (by: typeof client, token: string) =>
-          world.send("POST", "/oauth/revoke", { headers: formHeaders, body: form({ client_id: by.id, token }) })
-        yield* revoke(thief, tokens.refresh)
+        yield* revoke(world, thief, tokens.refresh)
         expect(took()).toEqual(ofThief)
-        yield* revoke(client, tokens.access)
+        yield* revoke(world, client, tokens.access)
         expect(took()).toEqual([ofGrant])
       })
     ))
 
-  test("of the grant and of its network, where a public client shows a token whose grant is gone; of the grant alone, where it ended", () =>
+  test("of its network too, where a public client shows a token whose grant is gone, and not where it only ended", () =>
     watched((world, took) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, publicly)
         const ended = yield* signInToApp(world, client)
         const gone = yield* signInToApp(world, client)
         const { grants } = world.services
-        const revoke = (token: string) =>
-          world.send("POST", "/oauth/revoke", { headers: formHeaders, body: form({ client_id: client.id, token }) })
         const known = yield* Effect.orDie(grants.examine(world.workspace, gone.refresh))
         if (known.kind !== "refresh") throw new Error("no refresh token")
         yield* Effect.orDie(grants.removeGrant(world.workspace.id, known.token.grant))
-        yield* revoke(ended.refresh)
+        yield* revoke(world, client, ended.refresh)
         took()
         const ofGrant = new RegExp(`^grant ${client.id} [\\w-]{8}$`)
         yield* refresh(world, client, ended.refresh)
         expect(took()).toEqual([expect.stringMatching(ofGrant)])
-        for (const ask of [refresh(world, client, gone.refresh), revoke(gone.refresh)]) {
+        for (const ask of [refresh(world, client, gone.refresh), revoke(world, client, gone.refresh)]) {
           yield* ask
           expect(took()).toEqual([expect.stringMatching(ofGrant), `public_client ${client.id} `])
         }
       })
     ))
 
-  test("of its network, where a device asks by a code that nobody was given; of none of a network's, where its own waits", () =>
+  test("of its network, where a device asks by a code that nobody was given, and not where its own waits", () =>
     watched((world, took) =>
       Effect.gen(function* () {
         const client = yield* deviceClient(world)

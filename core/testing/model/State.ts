@@ -129,6 +129,20 @@ export interface Grant {
   readonly endedAt?: number | undefined
 }
 
+/** What a grant begins with that no page was shown for. */
+export const unasked = ({ now }: State) =>
+  ({
+    page: null,
+    resource: null,
+    hasChallenge: false,
+    boundTo: null,
+    bornAt: now,
+    codeKey: 0,
+    generation: 1,
+    turnedAt: now,
+    death: null
+  }) satisfies Partial<Grant>
+
 /** Who exchanged a token for another, and which. */
 interface Actor {
   readonly client: Ref

@@ -19,6 +19,7 @@ import {
   type State,
   type Trust,
   trustedIn,
+  unasked,
   withAssertion,
   withGrant,
   withTrust
@@ -166,20 +167,12 @@ const granted = (facts: BringFacts): ReadonlyArray<Outcome> => {
     found !== undefined && isAlive(state, found)
       ? found
       : {
+          ...unasked(state),
           name: `asserted#${command.id}`,
           client: presenter.ref,
           user: subject,
-          page: null,
           scope,
-          resource: null,
           redirect: null,
-          hasChallenge: false,
-          boundTo: null,
-          bornAt: state.now,
-          codeKey: 0,
-          generation: 1,
-          turnedAt: state.now,
-          death: null,
           asserted: { issuer, since: trust.since }
         }
   const issued = { ref: command.id, grant, scope, resource: target.resource, boundTo: null }

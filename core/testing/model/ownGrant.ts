@@ -2,7 +2,7 @@ import type { Dice } from "../Dice.ts"
 import type { OwnGrant } from "../script/Command.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused400 } from "./Rule.ts"
-import { type Client, type Grant, type Scope, type State, withClient, withGrant } from "./State.ts"
+import { type Client, type Grant, type Scope, type State, unasked, withClient, withGrant } from "./State.ts"
 import { withNewRefresh, withoutRefresh } from "./tokens.ts"
 import type { World } from "./World.ts"
 
@@ -43,20 +43,12 @@ export const ownGrant = (facts: Facts, command: OwnGrant): ReadonlyArray<Alterna
 }
 
 const madeBy = ({ command, state }: OwnGrantFacts, client: Client, user: string, scope: Grant["scope"]): Grant => ({
+  ...unasked(state),
   name: `grant#${command.id}`,
   client: client.ref,
   user,
-  page: null,
   scope,
-  resource: null,
-  redirect: "",
-  hasChallenge: false,
-  boundTo: null,
-  bornAt: state.now,
-  codeKey: 0,
-  generation: 1,
-  turnedAt: state.now,
-  death: null
+  redirect: ""
 })
 
 /** The outcome of a rule by which a grant begins: tokens for a person, with a refresh token or without. */
