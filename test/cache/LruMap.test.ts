@@ -53,6 +53,15 @@ describe("what was used lately", () => {
     }
   })
 
+  test("is all gone when it was cleared, and has its whole room again", () => {
+    const used = filled(10, 7)
+    used.clear()
+    expect([...used]).toEqual([])
+    for (let name = 0; name < 7; name++) expect(used.get(name)).toBeUndefined()
+    for (let name = 0; name < 5; name++) used.set(name, entry(name))
+    expect([...used]).toHaveLength(5)
+  })
+
   test("can be gone through, each once, the last that was set last", () => {
     const used = filled(10, 7)
     used.set(1, entry(100))

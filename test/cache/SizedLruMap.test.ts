@@ -42,6 +42,8 @@ test("counts what is put in another's place, or taken out, once", () => {
 
 test("keeps what is looked at, and nothing that is larger than half of all", () => {
   const used = empty(20)
+  used.set(1, { name: 0, size: 10 })
+  expect(used.get(1)?.name).toBe(0)
   used.set(1, { name: 1, size: 5 })
   for (let name = 2; name < 60; name++) {
     used.set(name, { name, size: 3 })

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Clock, Context, Effect, Fiber, Layer, Option } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Logger, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as AtOnce from "../../adapters/memory/MemoryStorage.ts"
 import type { Client } from "../../core/client/Client.ts"
+import { DocumentAddress } from "../../core/client/ClientIdentifier.ts"
 import { type Clients, makeClients } from "../../core/engine/Clients.ts"
 import { clientKind, encodeBody } from "../../core/engine/Records.ts"
-import { Storage, StorageUnavailable, writtenKept } from "../../core/ports/Storage.ts"
+import { Conflict, Storage, StorageUnavailable, writtenKept } from "../../core/ports/Storage.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant, instantOf, later } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
@@ -199,14 +200,18 @@ describe("what one process does to a client", () => {
         )
       ))
 
-    test(`${name} stands where it cannot be told, and other processes know of it after a moment`, () =>
-      inTwoProcesses(
+    test(`${name} stands where it cannot be told: the log says so, and other processes know of it after a moment`, () => {
+      const log: Array<unknown> = []
+      return inTwoProcesses(
         (here, there) =>
           Effect.gen(function* () {
             yield* act(here)
+            expect(log).toEqual([
+              [expect.any(String), { workspace: home, client: trial.id, fault: "StorageUnavailable" }]
+            ])
             yield* TestClock.adjust(standardPolicy.clientStaleness)
             expect((yield* there.find(home, trial.id))?.disabled).not.toBe(false)
-          }),
+          }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void log.push(message))]))),
         (storage) => ({
           ...storage,
           insert: (record) =>
@@ -214,8 +219,34 @@ describe("what one process does to a client", () => {
               ? Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "the test said so" }))
               : storage.insert(record)
         })
-      ))
+      )
+    })
   }
+
+  test("that ends a client for good is asked to come again, where others never let it have its turn", () => {
+    const sealed: Client = {
+      ...trial,
+      origin: {
+        identifier: DocumentAddress.make("https://app.example/client"),
+        since: start,
+        until: later(start, 1000)
+      }
+    }
+    return inTwoProcesses(
+      (here) =>
+        Effect.gen(function* () {
+          const ending = yield* Effect.forkChild(Effect.flip(here.end(home, sealed, start)), { startImmediately: true })
+          for (let turn = 0; turn < 64; turn++) yield* TestClock.adjust(100)
+          expect(yield* Fiber.join(ending)).toMatchObject({ _tag: "StorageUnavailable", outcome: "not_done" })
+        }),
+      (storage) => ({
+        ...storage,
+        replace: (expected, record) =>
+          record.kind === "client" ? Effect.fail(new Conflict()) : storage.replace(expected, record)
+      }),
+      sealed
+    )
+  })
 
   test("leaves every other client at hand", () =>
     inTwoProcesses(

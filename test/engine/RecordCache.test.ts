@@ -131,6 +131,29 @@ describe("a record that this process saw last", () => {
     expect(cache.assumed(home, "a")?.value).toBe(2)
     cache.read(home, "a", 3, { value: 3, version: 3, command: "after" })
     expect(cache.assumed(home, "a")?.value).toBe(3)
+    // It was removed meanwhile and came again: the same version says nothing of what is in it.
+    cache.read(home, "a", 4, { value: 4, version: 3, command: "another" })
+    expect(cache.assumed(home, "a")?.value).toBe(4)
+  })
+
+  test("is gone once it was forgotten, or was found to be old, in its own workspace only", () => {
+    const ways = {
+      forgotten: (cache: RecordCache<number>, workspace: WorkspaceId) => cache.forget(workspace, "a"),
+      "found to be old": (cache: RecordCache<number>, workspace: WorkspaceId) => cache.wasStale(workspace, "a")
+    }
+    for (const [way, forget] of Object.entries(ways)) {
+      const cache = new RecordCache<number>(8)
+      for (const id of ["a", "b"]) cache.wrote(home, id, 1, { value: 1, version: 1, command: "mine" })
+      const atHand = () => {
+        // So many are read before one is assumed again.
+        for (let n = 0; n < 64; n++) cache.assumed(home, "b")
+        return ["a", "b"].map((id) => cache.assumed(home, id)?.value)
+      }
+      forget(cache, elsewhere)
+      expect([way, atHand()]).toEqual([way, [1, 1]])
+      forget(cache, home)
+      expect([way, atHand()]).toEqual([way, [undefined, 1]])
+    }
   })
 
   test("is as much as may be kept at hand, and the younger half of that at least", () => {

@@ -39,6 +39,26 @@ test("and not where something was forgotten while it was read", () => {
   expect(recent.get(home, "it", t0)).toBeUndefined()
 })
 
+test("and not where one thing after another was forgotten while it was read", () => {
+  const ways = [
+    (recent: TtlCache<string>) => recent.forget(home, "it"),
+    (recent: TtlCache<string>) => recent.forgetAll(home),
+    (recent: TtlCache<string>) => recent.forgetEverything()
+  ]
+  for (const first of ways) {
+    for (const second of ways) {
+      const recent = new TtlCache<string>(10, 5000)
+      recent.remember(home, "it", "read", t0, recent.forgotten)
+      const before = recent.forgotten
+      first(recent)
+      expect(recent.get(home, "it", t0)).toBeUndefined()
+      second(recent)
+      recent.remember(home, "it", "read before", t0, before)
+      expect(recent.get(home, "it", t0)).toBeUndefined()
+    }
+  }
+})
+
 test("a whole workspace is forgotten, also what is being read, and no other", () => {
   const recent = new TtlCache<string>(10, 5000)
   const before = recent.forgotten

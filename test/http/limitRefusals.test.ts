@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { Clock, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { kindsGathered, makeRefusals } from "../../core/http/Refusals.ts"
 import type { Call } from "../../core/http/Route.ts"
@@ -159,6 +159,26 @@ describe("refusals by a limit", () => {
         yield* TestClock.adjust("1 second")
         expect([countsOf(audit), countsOf(anywhere)]).toEqual([ended, [1, 3]])
       })
+    ))
+
+  test("wake nobody once a second has passed without any", () =>
+    Effect.gen(function* () {
+      let woken = 0
+      const clock = yield* Clock.Clock
+      const sleep: typeof clock.sleep = (duration) =>
+        Effect.tap(clock.sleep(duration), () => Effect.sync(() => void woken++))
+      yield* Effect.gen(function* () {
+        const refuse = yield* makeRefusals({ record: () => Effect.void })
+        for (const expected of [2, 4]) {
+          yield* twice(refuse)
+          yield* TestClock.adjust("1 hour")
+          expect(woken).toBe(expected)
+        }
+      }).pipe(Effect.provideService(Clock.Clock, { ...clock, sleep }))
+    }).pipe(
+      Effect.provide(TestClock.layer()),
+      Effect.provideService(References.MinimumLogLevel, "None"),
+      Effect.runPromise
     ))
 
   test("are told in the log as any other refusal is", () => {
