@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { endGrant } from "../engine/administration.ts"
+import { endGrant } from "../engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"

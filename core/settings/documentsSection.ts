@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type BadHost, blockClientHost, takeClientDocuments, unblockClientHost } from "../engine/administration.ts"
+import { type BadHost, blockClientHost, takeClientDocuments, unblockClientHost } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"

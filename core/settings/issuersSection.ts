@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { type BadIssuer, changeIssuer, type IssuerTyped, removeIssuer, trustIssuer } from "../engine/administration.ts"
+import {
+  type BadIssuer,
+  changeIssuer,
+  type IssuerTyped,
+  removeIssuer,
+  trustIssuer
+} from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { createKey, revokeKey, rotateKey } from "../engine/administration.ts"
+import { createKey, revokeKey, rotateKey } from "../engine/administerGrants.ts"
 import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from "../engine/lists.ts"
 import { type BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
 import type { Grant, KeyUse } from "../grant/Grant.ts"

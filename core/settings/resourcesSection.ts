@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { addResource, type BadResource, type ResourceTyped, removeResource } from "../engine/administration.ts"
+import { addResource, type BadResource, type ResourceTyped, removeResource } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"

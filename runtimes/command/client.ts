@@ -7,9 +7,9 @@ import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from ".
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
+import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import {
   answerWorkspaceAccess,
-  blockClientHost,
   deleteClient,
   dropSecret,
   makeSecret,
@@ -17,8 +17,7 @@ import {
   setAccessTokenFormat,
   setClientEnabled,
   setSecurityProfile,
-  setServedResource,
-  unblockClientHost
+  setServedResource
 } from "../../core/engine/administration.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"

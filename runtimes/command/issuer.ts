@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../core/engine/administration.ts"
+import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../core/engine/administerWorkspace.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { keysOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"

@@ -1,6 +1,6 @@
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
+import { createKey, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import { collectAll, findMarked } from "../../core/engine/lists.ts"
 import type { NewKey } from "../../core/grant/apiKey.ts"
 import type { Key } from "../../core/grant/Grant.ts"

@@ -1,6 +1,6 @@
 import { Duration, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { addResource, removeResource } from "../../core/engine/administration.ts"
+import { addResource, removeResource } from "../../core/engine/administerWorkspace.ts"
 import { AccessTokenFormat, type ResourceDefinition } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { retireSigningKey, rotateSigningKeys } from "../../core/engine/administration.ts"
+import { retireSigningKey, rotateSigningKeys } from "../../core/engine/administerWorkspace.ts"
 import { goneAt, type Retirement, type SigningKey, type SigningKeys, stateAt } from "../../core/engine/signingKeys.ts"
 import { currentInstant, type Instant } from "../../core/rules/Instant.ts"
 import { administer, WorkspaceFlag } from "./administration.ts"

@@ -1,5 +1,5 @@
 import { Duration, Effect, Option, Redacted } from "effect"
-import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
+import { createKey, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import { BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../../core/grant/apiKey.ts"
 import type { Grant, Key, KeyUse } from "../../core/grant/Grant.ts"

@@ -5,17 +5,16 @@ import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import type { Members } from "../../core/codec/Jws.ts"
+import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import {
   answerWorkspaceAccess,
-  blockClientHost,
   deleteClient,
   dropSecret,
   makeSecret,
   registerClient,
   setAccessTokenFormat,
   setClientEnabled,
-  setServedResource,
-  unblockClientHost
+  setServedResource
 } from "../../core/engine/administration.ts"
 import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"

@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { displayName } from "../../core/client/Client.ts"
-import { endGrant } from "../../core/engine/administration.ts"
+import { endGrant } from "../../core/engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
 import { type Ending, endAll } from "../../core/engine/endAll.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"

@@ -1,5 +1,5 @@
 import { type Duration, Option, Result, Schema } from "effect"
-import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
+import { type BadIssuer, readIssuer } from "../../core/engine/administerWorkspace.ts"
 import {
   AccessTokenFormat,
   isResourceAddress,

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
 import { Effect, Option, Result, Schema, SchemaIssue } from "effect"
-import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
+import { type BadIssuer, readIssuer } from "../../core/engine/administerWorkspace.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import {
   AccessTokenFormat,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { blockClientHost } from "../../core/engine/administration.ts"
+import { blockClientHost } from "../../core/engine/administerWorkspace.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { DocumentsWeb, documentMembers, type Page } from "../given/documentsWeb.ts"
 import {

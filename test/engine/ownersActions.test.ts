@@ -1,14 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { createKey, endGrant, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import {
   answerWorkspaceAccess,
-  createKey,
   deleteClient,
-  endGrant,
   registerClient as registerClientFor,
-  revokeKey,
-  rotateKey,
   setClientEnabled
 } from "../../core/engine/administration.ts"
 import { makeClients } from "../../core/engine/Clients.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
-import { addResource, BadResource, removeResource } from "../../core/engine/administration.ts"
+import { addResource, BadResource, removeResource } from "../../core/engine/administerWorkspace.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { inWorld, type World } from "../given/World.ts"
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { rotateKey } from "../../core/engine/administration.ts"
+import { rotateKey } from "../../core/engine/administerGrants.ts"
 import { shownMost } from "../../core/engine/lists.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { byOwner } from "../given/auditContext.ts"

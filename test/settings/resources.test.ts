@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { addResource } from "../../core/engine/administration.ts"
+import { addResource } from "../../core/engine/administerWorkspace.ts"
 import { shownMost } from "../../core/engine/lists.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { ResourceAddress, type ResourceDefinition } from "../../core/rules/Resource.ts"

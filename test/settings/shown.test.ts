@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { Effect, Layer } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { createKey } from "../../core/engine/administration.ts"
+import { createKey } from "../../core/engine/administerGrants.ts"
 import { shownMost } from "../../core/engine/lists.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { byOwner } from "../given/auditContext.ts"

@@ -2,13 +2,8 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { Clock, Context, Deferred, Effect, Layer, Logger, Option, Redacted, References } from "effect"
 import { checkRegistration } from "../../client/RegistrationRequest.ts"
 import { clientInformation } from "../../client/register.ts"
-import {
-  changeIssuer,
-  registerClient,
-  removeIssuer,
-  setServedResource,
-  trustIssuer
-} from "../../engine/administration.ts"
+import { changeIssuer, removeIssuer, trustIssuer } from "../../engine/administerWorkspace.ts"
+import { registerClient, setServedResource } from "../../engine/administration.ts"
 import { endAll } from "../../engine/endAll.ts"
 import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { blockClientHost, takeClientDocuments, unblockClientHost } from "../../../core/engine/administration.ts"
+import { blockClientHost, takeClientDocuments, unblockClientHost } from "../../../core/engine/administerWorkspace.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb, documentMembers } from "../../given/documentsWeb.ts"

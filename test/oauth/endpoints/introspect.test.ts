@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { createKey } from "../../../core/engine/administration.ts"
+import { createKey } from "../../../core/engine/administerGrants.ts"
 import type { Grants } from "../../../core/engine/Grants.ts"
 import type { KeyTerms } from "../../../core/grant/apiKey.ts"
 import { introspectEndpoint } from "../../../core/oauth/endpoints/introspect.ts"

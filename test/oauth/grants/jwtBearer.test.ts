@@ -4,14 +4,9 @@ import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { CompactSign, exportJWK, generateKeyPair } from "jose"
 import { checkRegistration } from "../../../core/client/RegistrationRequest.ts"
-import {
-  registerClient as addClient,
-  blockClientHost,
-  changeIssuer,
-  endGrant,
-  removeIssuer,
-  trustIssuer
-} from "../../../core/engine/administration.ts"
+import { endGrant } from "../../../core/engine/administerGrants.ts"
+import { blockClientHost, changeIssuer, removeIssuer, trustIssuer } from "../../../core/engine/administerWorkspace.ts"
+import { registerClient as addClient } from "../../../core/engine/administration.ts"
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
 import { DocumentFault, Documents } from "../../../core/ports/Documents.ts"
 import { UserId } from "../../../core/rules/Id.ts"
