@@ -12,7 +12,7 @@ import { makeIdTokens } from "./engine/IdTokens.ts"
 import { makeJwtTokens } from "./engine/JwtTokens.ts"
 import { makeLogouts } from "./engine/Logouts.ts"
 import { makeOnce } from "./engine/Once.ts"
-import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
+import { type MayMove, makeOpenings, neverMoves, type OtherIssuer, withheld } from "./engine/Openings.ts"
 import { grantKind, makeRecords } from "./engine/Records.ts"
 import { makeSigning } from "./engine/Signing.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
@@ -66,12 +66,12 @@ import { Pages } from "./ports/Pages.ts"
 import { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "./ports/ResourceOwner.ts"
 import { Signatures } from "./ports/Signatures.ts"
-import { Storage, StorageUnavailable } from "./ports/Storage.ts"
+import { Storage, type StorageUnavailable } from "./ports/Storage.ts"
 import { Workspaces } from "./ports/Workspaces.ts"
 import { requestKind } from "./request/AuthorizationRequest.ts"
 import { makeDevicePoll } from "./request/device.ts"
 import { type ClaimScope, claimScopes } from "./rules/Claims.ts"
-import { instantOf } from "./rules/Instant.ts"
+import { type Instant, instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
 import { type Contended, NoSuchRoute, type Refusal, WorkspaceDisabled } from "./rules/Refusal.ts"
 import { offersOpenId, withoutOpenId } from "./rules/Scope.ts"
@@ -249,11 +249,17 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const find = routeTable(routes)
 
   const newRequestId = requestIds(entropy)
-  /** For a request: a store that is another's is none that it may have. */
   const opened = (workspace: Workspace) =>
-    Effect.catchTag(openings.open(workspace), "OtherIssuer", ({ message }) =>
-      Effect.fail(new StorageUnavailable({ outcome: "not_done", message }))
+    Effect.catchTag(openings.open(workspace), "OtherIssuer", (other) => Effect.fail(withheld(other)))
+  /** What waits for the store; nothing where the workspace is known, and was this server's a moment ago. */
+  const opening = (resolved: Workspace, known: OpenWorkspace | undefined, now: Instant) => {
+    if (known === undefined) return opened(resolved)
+    if (!openings.isDue(known, now)) return undefined
+    // A store that does not answer does not say that the workspace has moved.
+    return Effect.catch(openings.current(known, now), (fault) =>
+      openings.known(known) === undefined ? Effect.fail(fault) : Effect.succeed(known)
     )
+  }
 
   const answer = (requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {
     if (namesTwoHosts(request)) return Effect.succeed(finish(requestId, request, undefined, twoHosts))
@@ -299,12 +305,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       const response = answerFault(services, call, route, disabled)
       return Effect.succeed(finish(requestId, request, route, response))
     }
+    const waits = route.storeless === true ? undefined : opening(resolved, known, call.now)
     const attempted =
-      known === undefined && route.storeless !== true
-        ? Effect.flatMap(opened(resolved), (workspace) =>
+      waits === undefined
+        ? attempt(endpoint, call)
+        : Effect.flatMap(waits, (workspace) =>
             attempt(endpoint, { ...call, workspace: { ...call.workspace, ...workspace } })
           )
-        : attempt(endpoint, call)
     return Effect.flatMapEager(Effect.exit(attempted), (exit) =>
       Exit.isSuccess(exit)
         ? finished(requestId, request, route, exit.value)
@@ -365,7 +372,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
         return wanting === undefined ? Effect.succeed(principal) : Effect.fail(wanting)
       })
     const known = openings.known(workspace)
-    const guarded = yield* Effect.result(known === undefined ? Effect.flatMap(opened(workspace), check) : check(known))
+    const waits = opening(workspace, known, now)
+    const guarded = yield* Effect.result(waits === undefined ? check(known ?? workspace) : Effect.flatMap(waits, check))
     if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }
     const call: Call = { request, workspace, path: request.path, endpoint: "guard", now, requestId }
     yield* noteRefusal(call, guarded.failure)

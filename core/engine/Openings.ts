@@ -3,7 +3,7 @@ import { LruMap } from "../cache/LruMap.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { type Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { DocumentHosts } from "../rules/DocumentHosts.ts"
 import { currentInstant, type Instant, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
@@ -61,6 +61,9 @@ export class OtherIssuer extends Schema.TaggedError<OtherIssuer>()("OtherIssuer"
   }
 }
 
+/** For a request: a store that is another's is none that it may have. */
+export const withheld = ({ message }: OtherIssuer) => new StorageUnavailable({ outcome: "not_done", message })
+
 /** Whether a workspace may be taken over from the issuer that its record names, because it is known to have moved. */
 export type MayMove = (from: Issuer, workspace: Workspace) => boolean
 
@@ -69,8 +72,10 @@ export const neverMoves: MayMove = () => false
 /** The workspaces that this process has opened: read once each, so that no request pays for it again. */
 export interface Openings {
   readonly known: (workspace: Workspace) => OpenWorkspace | undefined
+  /** Whether its record was read a while ago: another process may have said that it moved. */
+  readonly isDue: (workspace: OpenWorkspace, now: Instant) => boolean
   readonly open: (workspace: Workspace) => Effect.Effect<OpenWorkspace, OtherIssuer | StorageUnavailable | Contended>
-  /** With its resources as any process listed them: read again where that was a while ago. */
+  /** With its resources as any process listed them: read again where that was a while ago. Fails where it has moved. */
   readonly current: (workspace: OpenWorkspace, now: Instant) => Effect.Effect<OpenWorkspace, StorageUnavailable>
   /** Changes what owners listed, by compare-and-set; this process knows it at once. */
   readonly list: <A, E>(
@@ -163,6 +168,8 @@ export const makeOpenings = (
 ): Openings => {
   const records = makeRecords(storage, workspaceKind)
   const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
+  /** Those that moved away from this process. It takes none of them back by itself: whoever has it now serves it. */
+  const lost = new LruMap<WorkspaceId, Pick<Workspace, "issuer">>(workspacesKept)
 
   const remember = (from: Workspace, record: Known["record"], when: When): OpenWorkspace => {
     const { blockedHosts, documents, issuers, resources = nothing, sealedBefore } = record
@@ -184,20 +191,48 @@ export const makeOpenings = (
     return remember(workspace, record, { readAt, version, seen, changes })
   }
 
-  const current: Openings["current"] = (workspace, now) => {
+  const ofIts = (workspace: Workspace): Known | undefined => {
     const found = opened.get(workspace.id)
+    return found?.from.issuer === workspace.issuer ? found : undefined
+  }
+
+  const isOld = (found: Known, now: Instant): boolean =>
+    found.seen < found.changes || Math.abs(now - found.readAt) >= staleness
+
+  const isDue: Openings["isDue"] = (workspace, now) => {
+    const found = ofIts(workspace)
+    return found !== undefined && isOld(found, now)
+  }
+
+  const movedAway = ({ from: { id, issuer } }: Known, recorded: Issuer) => {
+    opened.delete(id)
+    lost.set(id, { issuer })
+    return Effect.andThen(
+      Effect.logError(
+        `the workspace ${id} moved to ${recorded}, and this server is ${issuer}: it serves that workspace no more`
+      ),
+      Effect.fail(new OtherIssuer({ workspace: id, issuer, recorded }))
+    )
+  }
+
+  const lookedAt = (
+    workspace: OpenWorkspace,
+    now: Instant
+  ): Effect.Effect<OpenWorkspace, OtherIssuer | StorageUnavailable> => {
+    const found = ofIts(workspace)
     // Not opened by this server: as it was given, it is all that is known.
-    if (found === undefined || found.from.issuer !== workspace.issuer) return Effect.succeed(workspace)
+    if (found === undefined || !isOld(found, now)) return Effect.succeed(found?.workspace ?? workspace)
     const { changes, readAt } = found
     const isBehind = found.seen < changes
-    if (!isBehind && Math.abs(now - readAt) < staleness) return Effect.succeed(found.workspace)
     // Whoever comes meanwhile goes on with what is known, unless it was changed here.
     found.readAt = now
     return records.get(workspace.id, workspace.id).pipe(
       Effect.flatMap((kept) => {
         const latest = opened.get(workspace.id) ?? found
+        if (latest.from.issuer !== workspace.issuer) return Effect.succeed(workspace)
         // Changed here meanwhile: what was read may be what it was before.
-        if (latest.changes !== changes) return current(workspace, now)
+        if (latest.changes !== changes) return lookedAt(workspace, now)
+        if (kept !== undefined && kept.value.issuer !== workspace.issuer) return movedAway(latest, kept.value.issuer)
         if (kept === undefined || (kept.version === latest.version && !isBehind))
           return Effect.succeed(latest.workspace)
         const when = { readAt: now, version: kept.version, seen: changes, changes }
@@ -210,6 +245,9 @@ export const makeOpenings = (
       )
     )
   }
+
+  const current: Openings["current"] = (workspace, now) =>
+    Effect.catchTag(lookedAt(workspace, now), "OtherIssuer", (other) => Effect.fail(withheld(other)))
 
   const change = Effect.fnUntraced(function* <A, E>(
     workspace: OpenWorkspace,
@@ -261,13 +299,14 @@ export const makeOpenings = (
 
   const open: Openings["open"] = Effect.fnUntraced(function* (workspace) {
     const before = known(workspace)
-    if (before !== undefined) return before
+    const now = yield* currentInstant
+    if (before !== undefined) return yield* lookedAt(before, now)
     const { id, issuer } = workspace
     const kept = yield* records.get(id, id)
-    const now = yield* currentInstant
     if (kept?.value.issuer === issuer) return remember(workspace, kept.value, justRead(now, kept.version))
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
-    const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayMove))
+    const mayTake = lost.get(id)?.issuer === issuer ? neverMoves : mayMove
+    const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayTake))
     const { from, record } = yield* Effect.fromResult(outcome)
     if (kept === undefined) yield* beginClientChanges(storage, id)
     if (from !== undefined) {
@@ -276,7 +315,7 @@ export const makeOpenings = (
     return remember(workspace, record, justRead(now))
   })
 
-  return { known, open, current, list, trust, takeDocuments, block, blockedHosts }
+  return { known, isDue, open, current, list, trust, takeDocuments, block, blockedHosts }
 }
 
 const by = "host program"

@@ -10,6 +10,7 @@ import { Contended, PortUnavailable } from "../rules/Refusal.ts"
 import type { Keys, Place, SealKey } from "../token/KeyRing.ts"
 import { type Workspace, type WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import { TtlCache } from "./caches.ts"
+import { issuerOf, OtherIssuer, withheld } from "./Openings.ts"
 import { makeRecords } from "./Records.ts"
 import {
   type DrawnKey,
@@ -158,8 +159,17 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     )
   }
 
+  /** Keys of one issuer take the place of another's, so only whoever has the workspace now makes any. */
+  const isOurs = ({ id, issuer }: Workspace): Effect.Effect<void, StorageUnavailable> =>
+    Effect.flatMap(issuerOf(storage, id), (recorded) =>
+      recorded === undefined || recorded === issuer
+        ? Effect.void
+        : Effect.fail(withheld(new OtherIssuer({ workspace: id, issuer, recorded })))
+    )
+
   const prepare = Effect.fnUntraced(function* (workspace: Workspace, { algorithm, life }: Asked, now: Instant) {
     const found = yield* read(workspace, now)
+    if (found === undefined) yield* isOurs(workspace)
     const current = found === undefined ? undefined : signingAt(found, algorithm, now)
     if (current !== undefined && current.life >= life) return current
     const drawn = current === undefined ? yield* draw(workspace, algorithm) : undefined

@@ -33,7 +33,7 @@ const movedCommand = Command.make("moved", { to, json }, (given) =>
       yield* print(given.json, { from, to: given.to }, [
         `It belonged to ${from}, and belongs to ${given.to} now.`,
         whatMovingEnds,
-        "A server that runs as the former issuer goes on until it is stopped."
+        `A server that runs as the former issuer serves it no more within ${services.policy.clientStaleness / 1000} seconds.`
       ])
     })
   )

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Fiber, Layer, Result } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Result } from "effect"
 import { Base64Url } from "effect/encoding"
+import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import {
   issuerOf,
@@ -62,7 +63,7 @@ const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E, Entropy>) => 
     return yield* body({ storage, entropy, calls, away, events, process })
   })
   const store = countingStorage(calls, away).pipe(Layer.provideMerge(Memory.layer))
-  return Effect.runPromise(Effect.provide(program, Layer.merge(store, Entropy.layer)))
+  return Effect.runPromise(Effect.provide(program, Layer.mergeAll(store, Entropy.layer, Logger.layer([]))))
 }
 
 const silent = { record: () => Effect.void }
@@ -255,6 +256,43 @@ describe("a workspace", () => {
     ))
 })
 
+describe("a workspace that moves away from a process that runs", () => {
+  test("is served there no more once that was noticed, is not taken back by itself, and is when it comes back", () =>
+    inStore(({ entropy, process, storage }) =>
+      Effect.gen(function* () {
+        const former = process(() => true)
+        const workspace = yield* former.open(production)
+        const now = yield* currentInstant
+        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
+        const before = later(now, staleness - 1000)
+        expect(former.isDue(workspace, before)).toBe(false)
+        expect(yield* former.current(workspace, before)).toBe(workspace)
+        const then = later(now, staleness + 1000)
+        expect(former.isDue(workspace, then)).toBe(true)
+        expect((yield* Effect.flip(former.current(workspace, then))).message).toContain(staging.issuer)
+        expect(former.known(production)).toBeUndefined()
+        expect(yield* Effect.flip(former.open(production))).toMatchObject({ recorded: staging.issuer })
+        expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
+        yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
+        expect(yield* former.open(production)).toEqual({ ...production, sealedBefore: false })
+      })
+    ))
+
+  test("is left to the server that follows another's word, under the issuer that it has now", () =>
+    inStore(({ entropy, process, storage }) =>
+      Effect.gen(function* () {
+        const former = process()
+        const workspace = yield* former.open(production)
+        const then = later(yield* currentInstant, staleness)
+        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
+        yield* Effect.flip(former.current(workspace, then))
+        expect((yield* former.open(staging)).issuer).toBe(staging.issuer)
+        expect(yield* former.current(workspace, then)).toEqual(workspace)
+        expect(former.known(staging)).toBeDefined()
+      })
+    ))
+})
+
 /** A server whose issuer the test changes while it runs, and that takes the workspace along each time. */
 const inTwoPlaces = (body: (world: World, go: (to: Workspace) => void) => Effect.Effect<void>) => {
   let here = production
@@ -323,6 +361,44 @@ describe("over HTTP", () => {
           yield* registerClient(world)
         }),
       { unopened: true }
+    ))
+
+  test("a server that runs while its workspace moves stops to serve it: two issuers never share what it holds for long", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { entropy, storage } = world.services
+        const client = yield* registerClient(world)
+        const tokens = yield* signInToApp(world, client)
+        const code = yield* codeFor(world, client)
+        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
+        yield* TestClock.adjust(staleness)
+        const guarded = (token: string) => world.guard("/orders", { scopes: [] }, { authorization: `Bearer ${token}` })
+        expect(yield* guarded(tokens.access)).toMatchObject({ _tag: "Refused", response: { status: 503 } })
+        expect((yield* companies(world, tokens.access)).status).toBe(503)
+        expect((yield* redeem(world, client, code)).status).toBe(503)
+        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(503)
+        expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(503)
+        expect((yield* world.send("GET", "/readyz")).status).toBe(503)
+        expect((yield* world.send("GET", "/healthz")).status).toBe(200)
+        const said = world.log.filter((line) => line.includes("serves that workspace no more"))
+        expect(said).toHaveLength(1)
+        expect(said[0]).toContain(staging.issuer)
+        expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
+        yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(200)
+      })
+    ))
+
+  test("a store that is away does not say that the workspace moved: what needs nothing of it is answered", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        yield* registerClient(world)
+        yield* TestClock.adjust(staleness)
+        world.away.add("get workspace")
+        expect((yield* world.send("GET", "/readyz")).status).toBe(200)
+        yield* registerClient(world)
+      })
     ))
 
   test("the first request opens the workspace, and no later one asks the store for it", () =>

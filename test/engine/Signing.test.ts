@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Duration, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { compactVerify, importJWK } from "jose"
+import { moveWorkspace } from "../../core/engine/Openings.ts"
 import type { SigningKeys } from "../../core/engine/signingKeys.ts"
 import { signsFor } from "../../core/engine/signingKeys.ts"
 import { SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
@@ -156,6 +157,11 @@ describe("signing keys", () => {
           const moved = { ...theWorkspace, issuer: Issuer.make("https://elsewhere.example.com") }
           yield* sign(world)
           const [before] = (yield* stored(world))?.keys ?? []
+          // Only whoever has the workspace takes the place of another's keys.
+          expect(yield* Effect.flip(sign(world, hour, moved))).toMatchObject({ _tag: "StorageUnavailable" })
+          expect(kidsOf(yield* stored(world))).toEqual([before?.kid ?? ""])
+          const { entropy, storage } = world.services
+          yield* moveWorkspace({ entropy, storage }, theWorkspace.id, moved.issuer)
           yield* sign(world, hour, moved)
           const after = yield* world.services.signing.stored(moved)
           expect(kidsOf(after)).not.toEqual([before?.kid ?? ""])

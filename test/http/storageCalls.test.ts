@@ -46,7 +46,8 @@ describe("what a request costs the store, once the client is at hand", () => {
         yield* asked
         expect((yield* callsOf(world, asked)).calls).toEqual(nothing)
         yield* TestClock.adjust(world.services.policy.clientStaleness)
-        expect((yield* callsOf(world, asked)).calls).toEqual({ ...nothing, get: ["client", "grant"] })
+        // With the first request of each while: whether the workspace has moved.
+        expect((yield* callsOf(world, asked)).calls).toEqual({ ...nothing, get: ["workspace", "client", "grant"] })
       })
     ))
 
