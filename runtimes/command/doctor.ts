@@ -29,6 +29,7 @@ import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/ba
 import { Hosted, hostedBy, workspacesOfFile } from "../server/hosting.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
+import { untrustedProxySeen } from "../server/untrustedProxy.ts"
 import { lookAt, type Unseen } from "./administration.ts"
 import { asked, hostAsked, localOrigin } from "./health.ts"
 import { bad, doubtful, type Finding, failed, good, json, misused, print } from "./output.ts"
@@ -422,6 +423,19 @@ const examineIssuers = Effect.fnUntraced(function* (
     : [bad(what, says.slice(0, shownMost).join(" "), "Look at WORKSPACES, BASE_URL and DATABASE_URL.")]
 })
 
+/** Whether somebody who is not trusted says for whom they ask. */
+const examineForwarded = Effect.fnUntraced(function* ({ workspace }: Settings, storage: Storage["Service"]) {
+  const seen = yield* untrustedProxySeen(storage, workspace.id)
+  if (seen === undefined) return []
+  return [
+    doubtful(
+      "X-Forwarded-For",
+      `came from an address that is not in TRUSTED_PROXIES, and was not read; noted at ${new Date(seen).toISOString()}`,
+      "If a proxy of yours stands in front, name it in TRUSTED_PROXIES: until then all callers behind it share the limits of one address. Anybody may send the header, so it may be a stranger's."
+    )
+  ]
+})
+
 const alone = (finding: Finding): ReadonlyArray<Finding> => [finding]
 
 /** The store, and, where it answers, what can only be seen in its records. */
@@ -461,7 +475,8 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
         ...(yield* examineJwts(examined, storage)),
         ...(yield* examineProfiles(examined)),
         ...(yield* examineRegistrations(examined)),
-        ...(yield* examineSigningKeys(examined, storage))
+        ...(yield* examineSigningKeys(examined, storage)),
+        ...(yield* examineForwarded(settings, storage))
       ]
     }).pipe(Effect.provideContext(Context.pick(StorageScan)(services)))
     return [

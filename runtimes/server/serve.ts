@@ -25,6 +25,7 @@ import { accessLog, type LogFormat, logging } from "./logging.ts"
 import { findSealKeys } from "./SealKeyFile.ts"
 import { readSettings, type Settings } from "./Settings.ts"
 import { LogLines, standardError } from "./standardError.ts"
+import { onUntrustedProxy } from "./untrustedProxy.ts"
 
 /** What the platform knows of the program's surroundings. */
 export interface Surroundings {
@@ -56,20 +57,6 @@ const whereTraced = ({ observe }: Settings) =>
         ({ tracing }) => tracing(to)
       )
   })
-
-/** Behind a proxy that is not named, all callers have one address, and share what a limit gives to one. */
-const untrustedProxy = Effect.logWarning(
-  "X-Forwarded-For came from an address that is not in TRUSTED_PROXIES, and was not read. If a proxy of yours stands in front, name it there"
-)
-
-const onceOnly = (act: () => unknown): (() => void) => {
-  let done = false
-  return () => {
-    if (done) return
-    done = true
-    act()
-  }
-}
 
 const running = Effect.fnUntraced(function* (
   settings: Settings,
@@ -114,6 +101,7 @@ const running = Effect.fnUntraced(function* (
   if (hasOpenAccess(settings)) yield* Effect.logWarning(`${openAccessWarning}. ${openAccessAdvice}`)
   // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
   if (metering !== undefined) yield* metering.expose(listen)
+  const onUntrusted = yield* onUntrustedProxy(services.storage, settings.workspace.id, runtime.runFork)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
@@ -123,7 +111,7 @@ const running = Effect.fnUntraced(function* (
       metered?.onEarlyAnswer(request, answer)
       noted?.onEarlyAnswer(request, answer)
     },
-    trustedProxies: { ...settings.trustedProxies, onUntrusted: onceOnly(() => runtime.runFork(untrustedProxy)) },
+    trustedProxies: { ...settings.trustedProxies, onUntrusted },
     requestTimeout: settings.requestTimeout,
     shutdownTimeout: settings.shutdownTimeout
   })

@@ -446,15 +446,26 @@ describe("tessera serve", () => {
       })
     ))
 
-  test("says once that a proxy in front is not named", () =>
+  test("says once that a proxy in front is not named, and the doctor that its requests came, and nothing of theirs", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
+        const env = { PORT: String(yield* freePort) }
+        const findings = Effect.map(command(["doctor", "--json"], { cwd, env }), ({ stdout }) =>
+          (JSON.parse(stdout) as ReadonlyArray<{ what: string; state: string; says: string }>).filter(
+            ({ what }) => what === "X-Forwarded-For"
+          )
+        )
         const server = yield* started(cwd, {})
         const login = () =>
           fetch(`${server.url}/oauth/register`, { method: "POST", headers: { "x-forwarded-for": "203.0.113.9" } })
+        yield* Effect.promise(() => fetch(`${server.url}/healthz`))
+        expect(yield* findings).toEqual([])
         for (let time = 0; time < 3; time++) yield* Effect.promise(login)
         yield* killed(server, "SIGTERM")
         expect(server.child.stderr().split("TRUSTED_PROXIES").length - 1).toBe(1)
+        const said = yield* findings
+        expect(said).toMatchObject([{ state: "doubtful" }])
+        expect(said[0]?.says).not.toContain("203.0.113.9")
       })
     ))
 
