@@ -195,6 +195,6 @@ export const scriptTag = (script: string, data: { readonly [name: string]: strin
 /** The text of a page. */
 export const render = (content: Html): string => content.text
 
-/** An address with line breaks allowed after a dot, a slash or an @. */
+/** An address with line breaks allowed after a dot, a slash, a colon or an @, but not within an IP address, or before a port. */
 export const breakable = (address: string): Html =>
-  html`${address.split(/(?<=[@./:])/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`
+  html`${address.split(/(?<=[@./:])(?!\d)/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`
