@@ -52,6 +52,8 @@ export interface RegistrableGrantType {
     readonly responseType?: string
     /** It is asked for elsewhere, and a person answers as at the authorization endpoint. */
     readonly byConsent?: true
+    /** Its tokens are of the client's own grant: before the first of them there is nothing to keep. */
+    readonly byItself?: true
   }
 }
 

@@ -100,6 +100,13 @@ export interface BroughtClients {
     auditContext: AuditContext,
     client: Client
   ) => Effect.Effect<Client, NoSuchClient | StorageUnavailable | Contended>
+  /** It acts before anybody let it in: the record of a registration, written where there is none and there is `room`. */
+  readonly record: (
+    workspace: OpenWorkspace,
+    auditContext: AuditContext,
+    identifier: SealedIdentifier,
+    room: Effect.Effect<void, StorageUnavailable>
+  ) => Effect.Effect<Client, NoSuchClient | StorageUnavailable | Contended>
   /** A person let it in: writes its record, or brings that up to date. */
   readonly admit: (
     workspace: OpenWorkspace,
@@ -352,6 +359,14 @@ export const makeBroughtClients = ({
     return (yield* clients.findStored(workspace.id, client.id)) ?? (yield* unknownClient)
   })
 
+  const record: BroughtClients["record"] = Effect.fnUntraced(function* (workspace, auditContext, identifier, room) {
+    const { brought, client } = yield* registered(workspace, identifier)
+    if (brought === undefined) return client
+    yield* room
+    yield* admit(workspace, auditContext, brought)
+    return (yield* clients.findStored(workspace.id, client.id)) ?? (yield* unknownClient)
+  })
+
   return {
     offered: hosts !== undefined,
     offeredIn: ({ clientDocuments, ownersDocuments }) =>
@@ -362,6 +377,7 @@ export const makeBroughtClients = ({
     asRead: (workspace, brought) => asClient(workspace, undefined, brought, instantOf(clock)),
     isFresh,
     admit,
+    record,
     keep
   }
 }

@@ -53,6 +53,12 @@ interface Places {
   fullUntil: number
 }
 
+const noRoom = new StorageUnavailable({ outcome: "not_done", message: "there is no room for more clients" })
+
+/** A place for one that registered already, and has no record yet. */
+export const roomForRecord = ({ take }: ClientRoom, workspace: WorkspaceId): Effect.Effect<void, StorageUnavailable> =>
+  Effect.catchTag(take(workspace), "RegistrationRefused", () => Effect.fail(noRoom))
+
 /** Room for clients that register themselves, one for all processes over a store. */
 export interface ClientRoom {
   /** A place for one more. Seldom asks the store: each process takes a hundredth of the ceiling at once. */

@@ -116,6 +116,8 @@ export interface TokenRequest {
   readonly unproven: Unproven
   /** Where it has no record yet: writes one, once what it shows is found to hold. */
   readonly admit?: () => Effect.Effect<AuthenticatedClient, Fault>
+  /** Where it may have none yet, and asks for its own grant: the same, asked only where there are tokens for it. */
+  readonly record?: (() => Effect.Effect<AuthenticatedClient, Fault>) | undefined
   /** Nothing is written and nothing handed out before. */
   readonly spent: Spent
 }
@@ -389,13 +391,17 @@ export const makeGrants = ({
     drawId: () => grantIdOf(entropy.bytes(idLength))
   })
 
-  /** A decision about a client's own grant. The copy that it is made on may outlive the client by a moment. */
+  /**
+   * A decision about a client's own grant. The copy that it is made on may outlive the client by a moment. `unrecorded`:
+   * what it comes to where the client has no record.
+   */
   const decideOfClient = (
     workspace: WorkspaceId,
     { id, workspaceGrant }: Client,
     decideOn: (found: Grant | undefined) => Decision<Tokens, Fault>,
     now: Instant,
-    first: First<Fault>
+    first: First<Fault>,
+    unrecorded: () => Effect.Effect<Result.Result<Tokens, Fault>, Fault>
   ) =>
     Effect.flatMapEager(
       decideOwn<Tokens, Fault, Fault>(
@@ -408,7 +414,7 @@ export const makeGrants = ({
       (outcome) =>
         Result.isFailure(outcome) && outcome.failure === notBegun
           ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
-              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, decideOn, now, first)
+              stored === undefined ? unrecorded() : decideOwn(workspace, workspaceGrant, decideOn, now, first)
             )
           : Effect.succeed(outcome)
     )
@@ -476,7 +482,7 @@ export const makeGrants = ({
   const issueOn = (
     workspace: OpenWorkspace,
     row: GrantType,
-    { by, form, proof, resources, sender, spent, taken, unproven }: TokenRequest,
+    { by, form, proof, record, resources, sender, spent, taken, unproven }: TokenRequest,
     evidence: unknown
   ): Effect.Effect<Issued, Fault> => {
     const now = instantOf(clock)
@@ -494,7 +500,7 @@ export const makeGrants = ({
       let writeJwt: WriteJwt | undefined
       let identity: Identity | undefined
       let writeIdToken: WriteIdToken | undefined
-      const step: Step<unknown> = {
+      let step: Step<unknown> = {
         by,
         form: opened,
         resources,
@@ -537,9 +543,21 @@ export const makeGrants = ({
         )
         return spent === undefined ? ready : Effect.andThen(ready, spent)
       }
+      /** Of a client that there is no record of: what is refused writes none, and nothing is granted without one. */
+      const unrecorded = (): Effect.Effect<Result.Result<Tokens, Fault>, Fault> => {
+        if (record === undefined) return clientGone
+        const { outcome } = decideOn(undefined)
+        if (Result.isFailure(outcome)) return Effect.succeed(outcome)
+        const before = first()
+        const recorded = before === undefined ? record() : Effect.andThen(before, record())
+        return Effect.flatMap(recorded, (recorded) => {
+          step = { ...step, by: recorded }
+          return decideOwn(workspace.id, recorded.client.workspaceGrant, decideOn, now, first)
+        })
+      }
       return handedOut(
         from === "client"
-          ? decideOfClient(workspace.id, by.client, decideOn, now, first)
+          ? decideOfClient(workspace.id, by.client, decideOn, now, first, unrecorded)
           : decide(workspace.id, grant, decideOn, first),
         first,
         sealer,

@@ -1,6 +1,7 @@
 import { Effect, Option, type Redacted, Result } from "effect"
 import { clientOf } from "../client/Brought.ts"
 import { authMethodOf, type Client, isKnown, isPublic, serving } from "../client/Client.ts"
+import { type ClientIdentifier, clientKey, isBrought, isSealed } from "../client/ClientIdentifier.ts"
 import {
   type LiveSecret,
   liveSecrets,
@@ -34,6 +35,7 @@ import { type AccessTokenFormat, readResources } from "../rules/Resource.ts"
 import type { Place, Sealer } from "../token/KeyRing.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
+import type { BroughtClients } from "./BroughtClients.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
 import { cleanUpOrWarn } from "./transact.ts"
@@ -50,18 +52,21 @@ interface Answered extends Registered {
   readonly registrationToken: Redacted.Redacted<string>
 }
 
-/** RFC 6749 §4.1, RFC 8628 §3.3: a grant begins where a person consents, and there the client is written. */
-const isByConsent = (row: RegistrableGrantType | undefined): boolean => {
+/**
+ * RFC 6749 §4.1, RFC 8628 §3.3: a grant begins where a person consents, and there the client is written; §4.4: or with the
+ * client's first tokens.
+ */
+const mayWait = (row: RegistrableGrantType | undefined): boolean => {
   if (row === undefined) return false
-  const { byConsent, onlyBrought, responseType } = row.registers
-  return responseType !== undefined || byConsent === true || onlyBrought === true
+  const { byConsent, byItself, onlyBrought, responseType } = row.registers
+  return responseType !== undefined || byConsent === true || byItself === true || onlyBrought === true
 }
 
-/** By any other grant type it might have tokens before a record, or has a question to an owner, who finds it by that. */
+/** By any other grant type it might have tokens before a record. */
 const needsRow = (client: Client, { grantTypes, policy }: Pick<Tables, "grantTypes"> & { readonly policy: Policy }) =>
   client.madeBy === "owner" ||
   policy.registrationRows === "at_once" ||
-  !client.grantTypes.every((name) => isByConsent(grantTypes.get(name)))
+  !client.grantTypes.every((name) => mayWait(grantTypes.get(name)))
 
 const nonceLength = 9
 
@@ -297,6 +302,48 @@ export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAc
   }
   return found.outcome
 })
+
+/**
+ * The same, by what the client goes by on the wire. A registration that is no record yet, and that no list has, gets one
+ * with the answer. `workspace`: where it was sealed.
+ */
+export const answerByIdentifier = Effect.fn("administration.answerByIdentifier")(function* (
+  services: Parameters<typeof answerWorkspaceAccess>[0] & { readonly brought: BroughtClients },
+  auditContext: OwnerAuditContext,
+  workspace: Workspace,
+  identifier: ClientIdentifier,
+  change: "approved" | "refused"
+): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", StorageUnavailable | Contended> {
+  const written = Effect.gen(function* () {
+    if (!isBrought(identifier) || !isSealed(identifier)) return true
+    const { brought, client } = yield* services.brought.registered(workspace, identifier)
+    if (brought === undefined) return true
+    if (!asksForWorkspace(client, services.grantTypes.values())) return false
+    yield* services.brought.admit(workspace, auditContext, brought)
+    return true
+  })
+  return yield* written.pipe(
+    Effect.flatMap((asks) =>
+      asks
+        ? answerWorkspaceAccess(services, auditContext, clientKey(identifier), change)
+        : Effect.succeed("not_asked" as const)
+    ),
+    Effect.catchTag("NoSuchClient", () => Effect.succeed("unknown" as const))
+  )
+})
+
+/** The client that goes by an identifier, whether its registration is a record yet or not. */
+export const findByIdentifier = (
+  { brought, clients }: { readonly brought: BroughtClients; readonly clients: Clients },
+  workspace: Workspace,
+  identifier: ClientIdentifier
+): Effect.Effect<Client | undefined, StorageUnavailable> =>
+  isBrought(identifier) && isSealed(identifier)
+    ? brought.registered(workspace, identifier).pipe(
+        Effect.map(({ client }) => client),
+        Effect.catchTag("NoSuchClient", () => Effect.succeed(undefined))
+      )
+    : clients.find(workspace.id, clientKey(identifier))
 
 /** RFC 7592 §2.3 for the client itself; also for owners and the command line. */
 export const deleteClient = Effect.fn("administration.deleteClient")(function* (

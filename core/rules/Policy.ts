@@ -30,8 +30,8 @@ export const Policy = Schema.Struct({
   /** How many clients a workspace keeps that registered themselves and that no person ever let in. */
   maxUnprovenClients: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
   /**
-   * When the registration of a client that asks for nothing but codes becomes a record: at once, or with the first person's consent.
-   * Until then its id, which is longer, holds all of it.
+   * When a registration becomes a record: at once, or with the first person's consent, an owner's answer, or the first
+   * token that the client gets for itself. Until then its id, which is longer, holds all of it.
    */
   registrationRows: Schema.Literals(["at_once", "at_consent"]),
   /**

@@ -182,9 +182,9 @@ export interface CreateOptions {
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
 
   /**
-   * When an application that registers itself, for codes and devices alone, is written to the storage: `"at_once"`, or with the
-   * first person's consent, `"at_consent"`. Until then its id, which is up to 700 characters long, holds all of it, and opens
-   * for 30 days. Default: `"at_once"`.
+   * When an application that registers itself is written to the storage: `"at_once"`, or, `"at_consent"`, with the first
+   * person's consent, an owner's answer by its id (`clients.approve`), or its first token without a person. Until then its
+   * id, which is up to 700 characters long, holds all of it, and opens for 30 days. Default: `"at_once"`.
    */
   readonly registrationRows?: "at_once" | "at_consent"
 

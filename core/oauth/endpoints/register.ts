@@ -12,6 +12,7 @@ import { GrantTypes, readRegistration, registrationFields, rowMembers } from "..
 import { clientInformation, issuedSecret, nameableGrantTypes, reregister } from "../../client/register.ts"
 import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
 import type { Met } from "../../engine/BroughtClients.ts"
+import { roomForRecord } from "../../engine/ClientRoom.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { empty, noStore, secretJson } from "../../http/answer.ts"
 import { auditContextOf, noteOf } from "../../http/audit.ts"
@@ -228,8 +229,6 @@ const ownClient = Effect.fnUntraced(function* (services: Services, call: Call) {
   return { client, token: token.value, brought }
 })
 
-const noRoom = new StorageUnavailable({ outcome: "not_done", message: "there is no room for more clients" })
-
 /** What is to be changed has to have a record: one that a registration left to the first consent gets it now. */
 const written = Effect.fnUntraced(function* (
   services: Services,
@@ -237,8 +236,7 @@ const written = Effect.fnUntraced(function* (
   brought: Brought | undefined
 ): Effect.fn.Return<void, InvalidToken | Contended | StorageUnavailable> {
   if (brought === undefined) return
-  const room = services.clientRoom.take(call.workspace.id)
-  yield* Effect.catchTag(room, "RegistrationRefused", () => Effect.fail(noRoom))
+  yield* roomForRecord(services.clientRoom, call.workspace.id)
   const admitted = services.brought.admit(call.workspace, auditContextOf(call), brought)
   yield* Effect.catchTag(admitted, "NoSuchClient", () => Effect.fail(new InvalidToken({ reason: "client_gone" })))
 })

@@ -1,8 +1,10 @@
 import { Effect, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { mayUse } from "../../client/Client.ts"
+import { isSealed } from "../../client/ClientIdentifier.ts"
 import { needsProof } from "../../client/Profile.ts"
 import { actsForWorkspace } from "../../client/workspaceAccess.ts"
+import { roomForRecord } from "../../engine/ClientRoom.ts"
 import type { Issued } from "../../engine/Grants.ts"
 import { beside, type Spent } from "../../engine/Once.ts"
 import type { Sender } from "../../grant/Sender.ts"
@@ -226,6 +228,20 @@ const admitted = ({ brought }: Services, { requestId, workspace }: Call, by: Aut
     Effect.catchTag("NoSuchClient", ({ reason }) => Effect.fail(new InvalidClient({ reason, triedHeader: false })))
   )
 
+/** A client whose identifier holds its registration, with the record that its first tokens take. */
+const recorded = ({ brought, clientRoom }: Services, { requestId, workspace }: Call, by: AuthenticatedClient) => {
+  const { origin } = by.client
+  if (origin === undefined || !isSealed(origin.identifier)) return undefined
+  const { identifier } = origin
+  return () => {
+    const room = roomForRecord(clientRoom, workspace.id)
+    return brought.record(workspace, { workspace: workspace.id, requestId }, identifier, room).pipe(
+      Effect.map((client): AuthenticatedClient => ({ ...by, client })),
+      Effect.catchTag("NoSuchClient", ({ reason }) => Effect.fail(new InvalidClient({ reason, triedHeader: false })))
+    )
+  }
+}
+
 const resourceName = "resource"
 
 const issueFor = (
@@ -250,6 +266,7 @@ const issueFor = (
     sender: () => senderOf(call),
     unproven: () => takeUnproven(services, call, by),
     ...(isRegistered ? {} : { admit: () => admitted(services, call, by) }),
+    record: recorded(services, call, by),
     spent
   }
   const issued = services.grants.issue(call.workspace, row, request)

@@ -85,7 +85,7 @@ export const clientCredentials = grantType({
   flow: "clientCredentials",
   form,
   faults: [InvalidScope, UnauthorizedClient],
-  registers: { needs: ["secret", "owner"] },
+  registers: { needs: ["secret", "owner"], byItself: true },
   grantOf: (sent, by) => Result.succeed({ grant: by.client.workspaceGrant, from: "client", form: sent }),
   decide: ownAccess
 })

@@ -18,7 +18,7 @@ export interface World {
   readonly requirePkce: boolean
   /** Which clients may act for the workspace itself. */
   readonly workspaceAccess: "registered" | "approved" | "owner"
-  /** A registration for nothing but codes writes nothing before the first consent. */
+  /** A registration writes nothing before the first consent, or the first token of a client that acts alone. */
   readonly rowsAtConsent?: boolean
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
@@ -98,6 +98,6 @@ export const worlds = (seed: number, startsAt: number): readonly [World, ...Read
     { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute },
     { ...usual, workspaceAccess: "approved" },
     { ...usual, workspaceAccess: "owner" },
-    { ...usual, rowsAtConsent: true, workspaceAccess: "owner" }
+    { ...usual, rowsAtConsent: true }
   ]
 }

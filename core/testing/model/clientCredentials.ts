@@ -72,7 +72,7 @@ export const clientCredentialsRules: ReadonlyArray<Rule<ClientCredentialsFacts>>
       }
       const known = state.grants.has(grant.name) ? state : withGrant(state, grant)
       const keptUntil = Math.max(presenter.keptUntil, state.now + keptWhenUsed)
-      const next = withClient(known, { ...presenter, keptUntil })
+      const next = withClient(known, { ...presenter, keptUntil, heldUnder: null })
       const boundTo = provenKey(command.key)
       const issued = { ref: command.id, grant, scope: ["api"] as const, resource: target.resource, boundTo }
       return [

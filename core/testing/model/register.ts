@@ -61,6 +61,9 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
       const isPublic = hasNoSecret(command.kind)
       const own = world.methods.find(({ name }) => command.kind === `by ${name}`)
       const hasSecret = own?.issuesSecret ?? !isPublic
+      const ownGrants = ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : []))
+      // An owner's is written at once, and one that a grant type of the host's own may give tokens before.
+      const isHeld = world.rowsAtConsent === true && command.kind !== "enterprise" && ownGrants.length === 0
       return [
         {
           expect: { _tag: "Registered", hasSecret, grants },
@@ -73,12 +76,12 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             mayActAlone: grants.includes("client_credentials"),
             mayAskByDevice: grants.includes(deviceGrant),
             bringsAssertions: grants.includes(assertionGrant),
-            ownGrants: ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : [])),
+            ownGrants,
             redirects: command.redirects,
             serves: null,
             keptUntil: state.now + keptWhenRegistered,
             hasCompletedAFlow: command.kind === "enterprise",
-            heldUnder: world.rowsAtConsent === true && command.kind !== "enterprise" ? sealingKey(state) : null,
+            heldUnder: isHeld ? sealingKey(state) : null,
             isDeleted: false,
             deletedAt: null
           })

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { clientKey, readClientIdentifier } from "../../../core/client/ClientIdentifier.ts"
+import { answerByIdentifier } from "../../../core/engine/administration.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
+import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { grantTypes } from "../../../core/oauth/grants/table.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import { byOwner } from "../../given/auditContext.ts"
 import {
   authorizeTarget,
   bearing,
@@ -25,7 +29,9 @@ import {
   tokenRequest,
   tokensOf
 } from "../../given/flow.ts"
+import { assertionOf, keyOf as signerOf } from "../../given/pushing.ts"
 import { inWorld, keyFrom, realSignatures, type Sent, type World, type WorldOptions } from "../../given/World.ts"
+import { voucher } from "../voucher.ts"
 
 const atConsent = { registrationRows: "at_consent" } as const
 
@@ -204,13 +210,9 @@ describe("a registration that is left to the first consent", () => {
       })
     ))
 
-  test("has a record at once where it registers for more than codes, or says too much", () =>
+  test("has a record at once where it says too much", () =>
     inRowless((world) =>
       Effect.gen(function* () {
-        const drawn = /^[A-Za-z0-9_-]{22}$/
-        const alone = yield* registerClient(world, { grant_types: ["client_credentials"] })
-        expect(alone.id).toMatch(drawn)
-        expect((yield* tokenRequest(world, alone, { grant_type: "client_credentials" })).status).toBe(200)
         const lengths: Array<number> = []
         for (let more = 0; more < 500; more++) {
           const { id } = yield* registerClient(world, {
@@ -224,19 +226,330 @@ describe("a registration that is left to the first consent", () => {
         const sealed = lengths.slice(0, -1)
         expect(Math.max(...sealed)).toBeLessThanOrEqual(700)
         expect(Math.max(...sealed)).toBeGreaterThanOrEqual(698)
-        expect(world.calls.insert.filter((kind) => kind === "client")).toHaveLength(2)
+        expect(world.calls.insert.filter((kind) => kind === "client")).toHaveLength(1)
+        const more = { ...machine, client_uri: `https://a.example/${"x".repeat(600)}` }
+        const long = yield* registerClient(world, more)
+        expect(long.id).toHaveLength(22)
+        expect((yield* askAlone(world, long)).status).toBe(200)
+      })
+    ))
+
+  test("has a record at once where a grant type of the host's own is not known to wait", () =>
+    inRowless(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { grant_types: ["authorization_code", "urn:example:voucher"] })
+          expect(client.id).toHaveLength(22)
+        }),
+      { grants: [...grantTypes, voucher] }
+    ))
+})
+
+const machine = { client_name: "Nightly", grant_types: ["client_credentials"] } as const
+const askAlone = (world: World, client: TestClient, fields: Readonly<Record<string, string>> = {}) =>
+  tokenRequest(world, client, { grant_type: "client_credentials", ...fields })
+
+const accessOf = (response: HttpResponse) => text(jsonOf(response).access_token)
+
+const errorOf = (response: HttpResponse) => [response.status, jsonOf(response).error]
+
+const answered = (world: World, client: TestClient, change: "approved" | "refused") => {
+  const identifier = readClientIdentifier(client.id)
+  return identifier._tag === "None"
+    ? Effect.succeed("unreadable" as const)
+    : answerByIdentifier(world.services, byOwner(world), world.workspace, identifier.value, change)
+}
+
+const auditedOf = ({ audit }: World) =>
+  audit.flatMap(({ event }) =>
+    event._tag === "ClientRegistered" ? ["registered"] : event._tag === "ClientChanged" ? [event.change] : []
+  )
+
+describe("a registration for access without a person, where all that register have it", () => {
+  test("is written with its first token, and goes on as any other", () =>
+    inRowless((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        expect(client.id).toMatch(/^tsr_c_/)
+        expect((yield* own(world, client, "GET")).status).toBe(200)
+        expect(writes(world)).toEqual([])
+        const first = yield* askAlone(world, client)
+        expect(first.status).toBe(200)
+        expect(world.calls.insert).toEqual(["limit", "client", "grant"])
+        const elsewhere = yield* world.elsewhere
+        const second = yield* askAlone(elsewhere, client)
+        for (const one of [first, second]) {
+          expect((yield* companies(elsewhere, accessOf(one))).status).toBe(200)
+        }
+        const told = jsonOf(
+          yield* world.send("POST", "/oauth/introspect", {
+            headers: formHeaders,
+            body: form({ client_id: client.id, client_secret: client.secret, token: accessOf(second) })
+          })
+        )
+        expect(told).toMatchObject({ active: true, client_id: client.id })
+        expect(world.calls.insert).toEqual(["limit", "client", "grant"])
+        expect(auditedOf(world)).toEqual(["registered"])
+        expect((yield* own(world, client, "DELETE")).status).toBe(204)
+        expect((yield* companies(elsewhere, accessOf(second))).status).toBe(401)
+        expect(errorOf(yield* askAlone(elsewhere, client))).toEqual([401, "invalid_client"])
+      })
+    ))
+
+  test("nothing that is refused writes it", () =>
+    inRowless((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        for (const [fields, refused] of [
+          [{ scope: "profile" }, [400, "invalid_scope"]],
+          [{ resource: "https://other.example" }, [400, "invalid_target"]],
+          [{ client_secret: `${client.secret}x` }, [401, "invalid_client"]]
+        ] as const) {
+          expect(errorOf(yield* askAlone(world, client, fields))).toEqual([...refused])
+        }
+        const person = yield* registerClient(world)
+        expect(errorOf(yield* askAlone(world, person))).toEqual([400, "unauthorized_client"])
+        expect(writes(world)).toEqual([])
+      })
+    ))
+
+  test("nor does an assertion that was shown before", () =>
+    inRowless((world) =>
+      Effect.gen(function* () {
+        const key = yield* Effect.promise(() => signerOf("ES256", "one"))
+        const client = yield* registerClient(world, {
+          ...machine,
+          redirect_uris: [],
+          token_endpoint_auth_method: "private_key_jwt",
+          jwks: { keys: [key.jwk] }
+        })
+        expect(client.id).toMatch(/^tsr_c_/)
+        const shown = yield* assertionOf({ ...client, key })
+        const post = (path: string, fields: Readonly<Record<string, string>>) =>
+          world.send("POST", path, {
+            headers: formHeaders,
+            body: form({ client_assertion_type: assertionType, client_assertion: shown, ...fields })
+          })
+        expect((yield* post("/oauth/introspect", { token: "x" })).status).toBe(200)
+        expect(errorOf(yield* post("/oauth/token", { grant_type: "client_credentials" }))).toEqual([
+          401,
+          "invalid_client"
+        ])
+        expect(yield* stored(world, client)).toBeUndefined()
+        const fresh = { client_assertion: yield* assertionOf({ ...client, key }) }
+        expect((yield* post("/oauth/token", { grant_type: "client_credentials", ...fresh })).status).toBe(200)
+      })
+    ))
+
+  test("of two first requests in two processes one writes it, and both tokens are good", () =>
+    inRowless((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const elsewhere = yield* world.elsewhere
+        const both = yield* Effect.all([askAlone(world, client), askAlone(elsewhere, client)], {
+          concurrency: "unbounded"
+        })
+        for (const one of both) expect((yield* companies(world, accessOf(one))).status).toBe(200)
+        expect(auditedOf(world)).toEqual(["registered"])
+      })
+    ))
+
+  test("takes the room of strangers, and there is no more", () =>
+    inRowless(
+      (world) =>
+        Effect.gen(function* () {
+          const statuses: Array<number> = []
+          for (let at = 0; at < 13; at++) {
+            statuses.push((yield* askAlone(world, yield* registerClient(world, machine))).status)
+          }
+          expect(statuses).toEqual([...Array.from({ length: 11 }, () => 200), 503, 503])
+          expect(world.calls.insert.filter((kind) => kind === "client")).toHaveLength(11)
+          expect(world.calls.insert.filter((kind) => kind === "grant")).toHaveLength(11)
+        }),
+      { policy: { maxUnprovenClients: 10 } }
+    ))
+})
+
+describe("a registration for access without a person, where an owner approves it", () => {
+  const inApproved = (body: (world: World) => Effect.Effect<unknown, unknown>, options: WorldOptions = {}) =>
+    inRowless(body, { ...options, policy: { workspaceAccess: "approved", ...options.policy } })
+
+  test("writes nothing, however often it asks, until an owner approves it by its id", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        for (let again = 0; again < 20; again++) {
+          const waits = yield* askAlone(world, client)
+          expect(errorOf(waits)).toEqual([400, "unauthorized_client"])
+          expect(jsonOf(waits).error_description).toContain("client_id")
+        }
+        expect(writes(world)).toEqual([])
+        expect(yield* answered(world, client, "approved")).toBe("done")
+        expect(yield* answered(world, client, "approved")).toBe("was_so")
+        // An owner answers for it, so it takes no room and stays.
+        expect(world.calls.insert).toEqual(["client"])
+        expect((yield* stored(world, client))?.expiresAt).toBeNull()
+        const token = accessOf(yield* askAlone(yield* world.elsewhere, client))
+        expect((yield* companies(world, token)).status).toBe(200)
+        expect(auditedOf(world)).toEqual(["registered", "approved"])
+        expect(yield* answered(world, client, "refused")).toBe("done")
+        expect((yield* companies(world, token)).status).toBe(401)
+        expect(errorOf(yield* askAlone(world, client))).toEqual([400, "unauthorized_client"])
+      })
+    ))
+
+  test("a refusal is written too, and outlasts the id", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        expect(yield* answered(world, client, "refused")).toBe("done")
+        expect((yield* stored(world, client))?.workspaceAccess?.answer?.approved).toBe(false)
+        yield* TestClock.adjust(world.services.policy.unusedClientTtl - 1)
+        yield* world.storage.sweep(yield* Effect.clockWith((clock) => clock.currentTimeMillis), 1000)
+        yield* world.services.clientRoom.clear(world.workspace.id)
+        expect(errorOf(yield* askAlone(yield* world.elsewhere, client))).toEqual([400, "unauthorized_client"])
+        expect((yield* stored(world, client))?.workspaceAccess?.answer?.approved).toBe(false)
+        expect(yield* answered(world, client, "approved")).toBe("done")
+        expect((yield* askAlone(world, client)).status).toBe(200)
+      })
+    ))
+
+  test("a person who lets it in answers for no more than that", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+        expect(client.id).toMatch(/^tsr_c_/)
+        expect((yield* companies(world, (yield* signInToApp(world, client)).access)).status).toBe(200)
+        expect(errorOf(yield* askAlone(world, client))).toEqual([400, "unauthorized_client"])
+        expect(yield* answered(world, client, "approved")).toBe("done")
+        expect((yield* askAlone(world, client)).status).toBe(200)
+      })
+    ))
+
+  test("an update asks anew, for what it says then", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        yield* answered(world, client, "approved")
+        const renamed = yield* own(world, client, "PUT", {
+          ...machine,
+          client_id: client.id,
+          token_endpoint_auth_method: "client_secret_post",
+          redirect_uris: [redirectUri],
+          client_name: "Your bank"
+        })
+        expect(renamed.status).toBe(200)
+        expect(errorOf(yield* askAlone(world, client))).toEqual([400, "unauthorized_client"])
+      })
+    ))
+
+  const edited = (client: TestClient, at: number): TestClient => {
+    const letter = client.id[at] === "A" ? "B" : "A"
+    return { ...client, id: client.id.slice(0, at) + letter + client.id.slice(at + 1) }
+  }
+
+  const bad: ReadonlyArray<
+    readonly [string, (world: World, client: TestClient) => Effect.Effect<TestClient, unknown>, string]
+  > = [
+    ["forged in its first byte", (_, client) => Effect.succeed(edited(client, 7)), "unknown"],
+    ["forged in its middle", (_, client) => Effect.succeed(edited(client, 80)), "unknown"],
+    ["forged in its seal", (_, client) => Effect.succeed(edited(client, client.id.length - 8)), "unknown"],
+    ["cut", (_, client) => Effect.succeed({ ...client, id: client.id.slice(0, -4) }), "unknown"],
+    ["cut to a stump", (_, client) => Effect.succeed({ ...client, id: client.id.slice(0, 30) }), "unreadable"],
+    ["longer than it was", (_, client) => Effect.succeed({ ...client, id: `${client.id}AAAA` }), "unknown"],
+    ["the key of its record", (_, client) => Effect.succeed({ ...client, id: keyOf(client) }), "unknown"],
+    [
+      "past its 30 days",
+      (world, client) => Effect.as(TestClock.adjust(world.services.policy.unusedClientTtl), client),
+      "unknown"
+    ],
+    ["of a client that was deleted", (world, client) => Effect.as(own(world, client, "DELETE"), client), "unknown"],
+    [
+      "of a key that left",
+      (world, client) =>
+        Effect.sync(() => {
+          world.turnRing(() => [keyFrom(2)])
+          return client
+        }),
+      "unknown"
+    ],
+    ["of one that asks for people's access alone", (world) => registerClient(world), "not_asked"]
+  ]
+  for (const [name, make, outcome] of bad) {
+    test(`an id that is ${name} is neither approved nor refused, and writes nothing`, () =>
+      inApproved((world) =>
+        Effect.gen(function* () {
+          const client = yield* make(world, yield* registerClient(world, machine))
+          const before = writes(world).length
+          expect(yield* answered(world, client, "approved")).toBe(outcome as "unknown")
+          expect(yield* answered(world, client, "refused")).toBe(outcome as "unknown")
+          expect(writes(world)).toHaveLength(before)
+          expect((yield* askAlone(world, client)).status).toBeGreaterThanOrEqual(400)
+        })
+      ))
+  }
+
+  test("an id of another workspace over the same keys is none of this one", () =>
+    inApproved(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine, { host: "auth.example.com" })
+          const identifier = Option.getOrThrow(readClientIdentifier(client.id))
+          const say = (workspace: Workspace) =>
+            answerByIdentifier(
+              world.services,
+              { ...byOwner(world), workspace: workspace.id },
+              workspace,
+              identifier,
+              "approved"
+            )
+          expect(yield* say(twin)).toBe("unknown")
+          expect(writes(world)).toEqual([])
+          expect(yield* say(home)).toBe("done")
+        }),
+      { workspaces: [home, twin] }
+    ))
+
+  test("an approval beside a deletion: whichever is first, no token is left", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        for (let round = 0; round < 8; round++) {
+          const client = yield* registerClient(world, machine)
+          const elsewhere = yield* world.elsewhere
+          const approval: Effect.Effect<unknown, unknown> = answered(world, client, "approved")
+          const deletion: Effect.Effect<unknown, unknown> = own(elsewhere, client, "DELETE")
+          yield* Effect.all(round % 2 === 0 ? [approval, deletion] : [deletion, approval], {
+            concurrency: "unbounded"
+          })
+          expect(errorOf(yield* askAlone(elsewhere, client))).toEqual([401, "invalid_client"])
+          expect(yield* answered(elsewhere, client, "approved")).toBe("unknown")
+        }
+      })
+    ))
+
+  test("two owners approve it at once: it is one client", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const elsewhere = yield* world.elsewhere
+        const both = yield* Effect.all([answered(world, client, "approved"), answered(elsewhere, client, "approved")], {
+          concurrency: "unbounded"
+        })
+        expect([...both].sort()).toEqual(["done", "was_so"])
+        expect(auditedOf(world)).toEqual(["registered", "approved"])
+        expect((yield* askAlone(world, client)).status).toBe(200)
       })
     ))
 })
 
-describe("an identifier that was not given so", () => {
-  const twin: Workspace = {
-    id: WorkspaceId.make("twin"),
-    issuer: Issuer.make("https://twin.example.com"),
-    name: "Twin"
-  }
-  const home: Workspace = { ...twin, id: WorkspaceId.make("home"), issuer: Issuer.make("https://auth.example.com") }
+const twin: Workspace = {
+  id: WorkspaceId.make("twin"),
+  issuer: Issuer.make("https://twin.example.com"),
+  name: "Twin"
+}
+const home: Workspace = { ...twin, id: WorkspaceId.make("home"), issuer: Issuer.make("https://auth.example.com") }
 
+describe("an identifier that was not given so", () => {
   const refusedEverywhere = (world: World, client: TestClient, sent: Sent = {}) =>
     Effect.gen(function* () {
       expect((yield* page(world, client, { as: "alice", ...sent })).status).toBe(400)
