@@ -1,13 +1,14 @@
 import { Effect, Option, Redacted } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
-import { readClientKey } from "../client/ClientIdentifier.ts"
+import { isBrought, readClientIdentifier, readClientKey } from "../client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
 import { type Profile, profileOf, profilesFor } from "../client/Profile.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
 import {
-  answerWorkspaceAccess,
+  answerByIdentifier,
   deleteClient,
   dropSecret,
+  findByIdentifier,
   makeSecret,
   setClientEnabled,
   setSecurityProfile,
@@ -17,7 +18,7 @@ import { collectPage } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
-import { hidden } from "../pages/Field.ts"
+import { field, hidden } from "../pages/Field.ts"
 import { attributes, breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
@@ -80,10 +81,12 @@ interface Question {
   readonly network: string | null
   /** The hosts that it returns to, and that of its own page. */
   readonly hosts: ReadonlyArray<string>
+  /** What an answer names it by, where its registration is no record yet. */
+  readonly identifier?: string
 }
 
 /**
- * Owners only. The search is a GET of `{base}/settings/clients` with `q`; its forms post there with
+ * Owners only. The search is a GET of `{base}/settings/clients` with `q`, that for whom no list has one with `client_id`; its forms post there with
  * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `profile` with `profile`, `new-secret`, `drop-secret` or
  * `delete`, `id`, and `q` to return to the same list.
  */
@@ -100,6 +103,8 @@ interface ClientsPage {
   readonly made?: { readonly name: string | undefined; readonly secret: string }
   /** Those that wait for an owner, on the page that has them. Their cursor is `waiting`. */
   readonly waiting?: { readonly clients: ReadonlyArray<ClientRow>; readonly paging: Paging }
+  /** Where one that waits may be no record yet: the identifier that was typed, and whom it names. */
+  readonly named?: { readonly typed: string; readonly client: ClientRow | undefined }
 }
 
 /** As long as an identifier that a client brings can be. */
@@ -120,7 +125,8 @@ const searchForm = (
 const answers = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
   if (client.question === undefined) return []
   const about = clientName(client.name)
-  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
+  const { identifier = client.id } = client.question
+  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: identifier, q: search })
   const approve = confirmed({
     label: "Approve",
     about,
@@ -346,6 +352,32 @@ ${
 ${pager(path, paging, undefined, { cursor: "waiting", label: "Pages of those that wait" })}
 </section>`
 
+/** A registration that wrote nothing is in no list: whoever runs the application tells an owner its identifier. */
+const namedSection = (
+  path: string,
+  visitor: Visitor,
+  { client, typed }: NonNullable<ClientsPage["named"]>
+): Html => html`<section aria-labelledby="named">
+<h2 id="named">Approve an application by its client_id</h2>
+<form method="get" action="${path}" class="panel padded inline-form">
+${field({
+  label: "Client id",
+  name: "client_id",
+  type: "text",
+  autocomplete: "off",
+  value: typed,
+  problem:
+    typed === "" || client !== undefined
+      ? undefined
+      : "No application that asks for such access goes by this client_id.",
+  hint: "An application that registered itself and that nobody has let in yet is in no list. Whoever runs it has its client_id.",
+  maxlength: searchLength
+})}
+<div class="form-actions"><button class="button" type="submit">Look at it</button></div>
+</form>
+${client?.question !== undefined && rows([waitingRow(client, client.question, path, visitor)])}
+</section>`
+
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
@@ -394,6 +426,7 @@ export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage):
       })
     }
 ${model.waiting !== undefined && waitingSection(path, visitor, model.waiting)}
+${model.named !== undefined && namedSection(path, visitor, model.named)}
 ${searchForm(path, model.search)}
 <section aria-labelledby="clients">
 <h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
@@ -515,6 +548,21 @@ const waitingFor = Effect.fn("settings.waitingClients")(function* (
   return isEmpty ? {} : { waiting: { clients: found.values, paging } }
 })
 
+/** Whom an identifier names that an owner was given; nothing where all that wait are in the list. */
+const namedFor = Effect.fnUntraced(function* (services: Services, { call }: Inside, typed: string) {
+  const { policy } = services
+  if (policy.workspaceAccess !== "approved" || policy.registrationRows === "at_once") return {}
+  const identifier = Option.getOrUndefined(readClientIdentifier(typed))
+  const found = identifier === undefined ? undefined : yield* findByIdentifier(services, call.workspace, identifier)
+  if (identifier === undefined || found === undefined || !isKnown(found, call.now)) {
+    return { named: { typed, client: undefined } }
+  }
+  const { row } = rowOf(services, found, call.now)
+  if (row.question === undefined) return { named: { typed, client: undefined } }
+  const question = isBrought(identifier) ? { ...row.question, identifier } : row.question
+  return { named: { typed, client: { ...row, question } } }
+})
+
 export const clientsHandler = (services: Services, visitors: Visitors): Handler =>
   insidePage(
     services,
@@ -525,7 +573,8 @@ export const clientsHandler = (services: Services, visitors: Visitors): Handler 
       const asked = readParameters(call.request.query).parameters
       const text = (asked.get("q") ?? "").trim().slice(0, searchLength)
       const after = Option.getOrUndefined(readClientId(asked.get("after")))
-      if (text !== "") yield* takeOfAccount(services, inside)
+      const typed = (asked.get("client_id") ?? "").trim().slice(0, searchLength)
+      if (text !== "" || typed !== "") yield* takeOfAccount(services, inside)
       const found = yield* search(services, inside, text, after)
       const clients = yield* withLastUse(services, call, "client", found.values)
       const paging = pagingOf(after, found.last)
@@ -533,6 +582,7 @@ export const clientsHandler = (services: Services, visitors: Visitors): Handler 
       const waiting = isFirst
         ? yield* waitingFor(services, inside, Option.getOrUndefined(readClientId(asked.get("waiting"))))
         : {}
+      const named = isFirst ? yield* namedFor(services, inside, typed) : {}
       return services.pages.show(call.workspace, 200, (place) =>
         clientsPage(place, visitor, {
           search: text,
@@ -540,7 +590,8 @@ export const clientsHandler = (services: Services, visitors: Visitors): Handler 
           paging,
           resources: servable(call),
           profiles: profilesFor(services.policy),
-          ...waiting
+          ...waiting,
+          ...named
         })
       )
     })
@@ -586,7 +637,7 @@ const newSecret = Effect.fn("settings.newSecret")(function* (services: Services,
 const notMade = (inside: Inside) => (_: SecretRefused) =>
   Effect.succeed(backTo(inside.call, section, "secret-not-made"))
 
-const actions = ["disable", "enable", "approve", "refuse", "drop-secret", "delete"] as const
+const actions = ["disable", "enable", "drop-secret", "delete"] as const
 type Action = (typeof actions)[number]
 
 const change = Effect.fn("settings.changeClient")(function* (
@@ -599,12 +650,6 @@ const change = Effect.fn("settings.changeClient")(function* (
     const outcome = yield* deleteClient(services, auditContext(inside), client)
     return outcome === "unknown" ? ("client-gone" as const) : ("client-deleted" as const)
   }
-  if (action === "approve" || action === "refuse") {
-    const answer = action === "approve" ? "approved" : "refused"
-    const outcome = yield* answerWorkspaceAccess(services, auditContext(inside), client, answer)
-    if (outcome === "unknown") return "client-gone" as const
-    return outcome === "not_asked" ? ("client-not-asked" as const) : (`client-${answer}` as const)
-  }
   if (action === "drop-secret") {
     const outcome = yield* dropSecret(services, auditContext(inside), client)
     return outcome === "unknown" ? ("client-gone" as const) : ("secret-dropped" as const)
@@ -612,6 +657,20 @@ const change = Effect.fn("settings.changeClient")(function* (
   const change = action === "disable" ? "disabled" : "enabled"
   const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
+})
+
+const answering = Effect.fnUntraced(function* (
+  services: Services,
+  inside: Inside,
+  text: string | undefined,
+  answer: "approved" | "refused"
+) {
+  const identifier = readClientIdentifier(text)
+  if (Option.isNone(identifier)) return "client-gone" as const
+  const { workspace } = inside.call
+  const outcome = yield* answerByIdentifier(services, auditContext(inside), workspace, identifier.value, answer)
+  if (outcome === "unknown") return "client-gone" as const
+  return outcome === "not_asked" ? ("client-not-asked" as const) : (`client-${answer}` as const)
 })
 
 const exchanging = Effect.fnUntraced(function* (
@@ -670,14 +729,19 @@ export const changeClientsHandler = (services: Services, visitors: Visitors): Ha
           )
         )
       }
-      const action = actions.find((one) => one === form.get("action"))
+      const search = form.get("q")?.slice(0, searchLength)
+      if (chosen === "approve" || chosen === "refuse") {
+        const answer = chosen === "approve" ? "approved" : "refused"
+        const act = () =>
+          Effect.map(answering(services, inside, form.get("id"), answer), (done) =>
+            backTo(inside.call, section, done, search)
+          )
+        return yield* chosen === "approve" ? withPassword(services, inside, form, act) : act()
+      }
+      const action = actions.find((one) => one === chosen)
       if (action === undefined) return yield* new ForgedForm({ reason: "field_missing" })
       const id = readClientId(form.get("id"))
-      const search = form.get("q")?.slice(0, searchLength)
-      const act = Effect.fnUntraced(function* () {
-        const done = Option.isNone(id) ? "client-gone" : yield* change(services, inside, action, id.value)
-        return backTo(inside.call, section, done, search)
-      })
-      return yield* action === "approve" ? withPassword(services, inside, form, act) : act()
+      const done = Option.isNone(id) ? "client-gone" : yield* change(services, inside, action, id.value)
+      return backTo(inside.call, section, done, search)
     })
   )

@@ -2,16 +2,17 @@ import { readFileSync } from "node:fs"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, isKnown, makerOf, shownIdentifier } from "../../core/client/Client.ts"
-import { readClientKey } from "../../core/client/ClientIdentifier.ts"
+import { type ClientIdentifier, clientKey, readClientIdentifier } from "../../core/client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import {
-  answerWorkspaceAccess,
+  answerByIdentifier,
   deleteClient,
   dropSecret,
+  findByIdentifier,
   makeSecret,
   registerClient,
   setAccessTokenFormat,
@@ -39,8 +40,10 @@ const usual = grantTypes.flatMap(({ name, registers }) => (registers.byDefault =
 
 const unknown = notFound("There is no such client.")
 
-const readId = (text: string): Effect.Effect<ClientId, typeof unknown> =>
-  Option.match(readClientKey(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
+const readIdentifier = (text: string): Effect.Effect<ClientIdentifier, typeof unknown> =>
+  Option.match(readClientIdentifier(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
+
+const readId = (text: string): Effect.Effect<ClientId, typeof unknown> => Effect.map(readIdentifier(text), clientKey)
 
 const lastUse = ({ services, workspace }: Administration, client: Client) =>
   Effect.map(services.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
@@ -117,7 +120,7 @@ const show = Command.make("show", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
       const { services, workspace } = administration
-      const client = yield* services.clients.find(workspace.id, yield* readId(given.id))
+      const client = yield* findByIdentifier(services, workspace, yield* readIdentifier(given.id))
       if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
       const shown = described(administration, client, yield* lastUse(administration, client))
       yield* print(given.json, shown, inWords(shown))
@@ -313,8 +316,9 @@ const answering = (name: "approve" | "refuse", change: "approved" | "refused", d
     administer((administration) =>
       Effect.gen(function* () {
         const { auditContext, services, workspace } = administration
-        const clientId = yield* readId(given.id)
-        const outcome = yield* answerWorkspaceAccess(services, auditContext, clientId, change)
+        const identifier = yield* readIdentifier(given.id)
+        const clientId = clientKey(identifier)
+        const outcome = yield* answerByIdentifier(services, auditContext, workspace, identifier, change)
         if (outcome === "unknown") return yield* unknown
         if (outcome === "not_asked") {
           return yield* refused("It does not wait for an owner: an owner made it, or it never asked for such access.")

@@ -1,15 +1,16 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { authMethodOf, type Client, displayName, identifierOf, isKnown, makerOf } from "../../core/client/Client.ts"
-import { readClientKey } from "../../core/client/ClientIdentifier.ts"
+import { readClientIdentifier, readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import type { Members } from "../../core/codec/Jws.ts"
 import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import {
-  answerWorkspaceAccess,
+  answerByIdentifier,
   deleteClient,
   dropSecret,
+  findByIdentifier,
   makeSecret,
   registerClient,
   setAccessTokenFormat,
@@ -76,7 +77,7 @@ export interface ClientsApi {
   readonly enable: (id: string) => Promise<boolean>
   /**
    * With `workspaceAccess: "approved"`: lets a client that registered for it act for the workspace itself. `false`: there
-   * is none, or it did not ask.
+   * is none, or it did not ask. With `registrationRows: "at_consent"` the answer writes the client that its id holds.
    */
   readonly approve: (id: string) => Promise<boolean>
   /** Refuses that, also to one that was approved: its tokens of that kind end. */
@@ -150,7 +151,17 @@ export const clientsApi = (administration: Administration): ClientsApi => {
   const done = <E>(id: string, act: (id: ClientId) => Effect.Effect<string, E>) =>
     Option.match(readClientKey(id), {
       onNone: () => Effect.succeed(false),
-      onSome: (clientId) => Effect.map(act(clientId), (outcome) => outcome !== "unknown" && outcome !== "not_asked")
+      onSome: (clientId) => Effect.map(act(clientId), (outcome) => outcome !== "unknown")
+    })
+
+  const answering = (id: string, change: "approved" | "refused") =>
+    Option.match(readClientIdentifier(id), {
+      onNone: () => Effect.succeed(false),
+      onSome: (identifier) =>
+        Effect.map(
+          answerByIdentifier(services, auditContext, workspace, identifier, change),
+          (outcome) => outcome !== "unknown" && outcome !== "not_asked"
+        )
     })
 
   return {
@@ -176,17 +187,17 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     get: (id) =>
       run(
         Effect.gen(function* () {
-          const clientId = readClientKey(id)
-          const client = Option.isNone(clientId)
+          const identifier = readClientIdentifier(id)
+          const client = Option.isNone(identifier)
             ? undefined
-            : yield* services.clients.find(workspace.id, clientId.value)
+            : yield* findByIdentifier(services, workspace, identifier.value)
           return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
         })
       ),
     disable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "disabled"))),
     enable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "enabled"))),
-    approve: (id) => run(done(id, (client) => answerWorkspaceAccess(services, auditContext, client, "approved"))),
-    refuse: (id) => run(done(id, (client) => answerWorkspaceAccess(services, auditContext, client, "refused"))),
+    approve: (id) => run(answering(id, "approved")),
+    refuse: (id) => run(answering(id, "refused")),
     newSecret: (id, { keepFor = 0 } = {}) =>
       run(
         Effect.gen(function* () {

@@ -275,6 +275,40 @@ describe("made in one call", () => {
       expect(await auth.clients.approve("nobody")).toBe(false)
     }))
 
+  test("an application is approved by the id that holds its registration, which is no record before", () =>
+    withHost({ workspaceAccess: "approved", registrationRows: "at_consent" }, async (auth) => {
+      const registered = async () => {
+        const answer = await auth.handle(
+          at("/oauth/register", {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ client_name: "Job", grant_types: ["client_credentials"] })
+          })
+        )
+        // The shape is RFC 7591's; where it is not, what reads it fails.
+        return (await answer.json()) as Record<"client_id" | "client_secret", string>
+      }
+      const one = await registered()
+      const other = await registered()
+      const statusOf = async ({ client_id, client_secret }: typeof one) => {
+        const headers = { authorization: `Basic ${btoa(`${client_id}:${client_secret}`)}` }
+        const body = new URLSearchParams({ grant_type: "client_credentials" })
+        return (await auth.handle(at("/oauth/token", { method: "POST", headers, body }))).status
+      }
+      expect([await statusOf(one), (await auth.clients.list()).items]).toEqual([400, []])
+      expect(await auth.clients.get(one.client_id)).toMatchObject({
+        id: one.client_id,
+        name: "Job",
+        workspaceAccess: "waiting"
+      })
+      expect(await auth.clients.approve(`${one.client_id}AAAA`)).toBe(false)
+      expect(await auth.clients.approve(one.client_id)).toBe(true)
+      expect(await auth.clients.refuse(other.client_id)).toBe(true)
+      const items = [...(await auth.clients.list()).items].map(({ id, workspaceAccess }) => [id, workspaceAccess])
+      expect(Object.fromEntries(items)).toEqual({ [one.client_id]: "allowed", [other.client_id]: "refused" })
+      expect([await statusOf(one), await statusOf(other)]).toEqual([200, 400])
+    }))
+
   test("registration with a token takes that token, and no other", () =>
     withHost({ registration: { token: "initial-access-token" } }, async (auth) => {
       const register = (token: string) =>

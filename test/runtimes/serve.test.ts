@@ -425,6 +425,36 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("lets an application be approved on the command line whose registration wrote nothing", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { WORKSPACE_ACCESS: "approved", REGISTRATION_ROWS: "at_consent" }
+        const server = yield* started(cwd, env)
+        const job = yield* register(server.url)
+        const other = yield* register(server.url)
+        expect(job.client_id).toStartWith("tsr_c_")
+        const run = (...args: ReadonlyArray<string>) =>
+          command(["client", ...args], { cwd, env: { ...env, BASE_URL: server.url } })
+        // What a command printed; a wrong shape fails what follows.
+        const shown = (text: string): unknown => JSON.parse(text)
+        expect(shown((yield* run("list", "--json")).stdout)).toEqual([])
+        expect(shown((yield* run("show", job.client_id, "--json")).stdout)).toMatchObject({
+          client_id: job.client_id,
+          workspace_access: "waiting",
+          workspace_access_answered_by: null
+        })
+        expect((yield* run("approve", job.client_id.slice(0, -4))).status).toBe(3)
+        expect(shown((yield* run("list", "--json")).stdout)).toEqual([])
+        expect((yield* run("approve", job.client_id)).status).toBe(0)
+        expect((yield* run("refuse", other.client_id)).status).toBe(0)
+        expect(yield* companiesStatus(server.url, yield* tokenOf(server.url, job))).toBe(200)
+        const { client_id, client_secret } = other
+        const fields = new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })
+        expect((yield* post(server.url, "/oauth/token", fields)).status).toBe(400)
+        expect(shown((yield* run("list", "--json")).stdout)).toHaveLength(2)
+      })
+    ))
+
   test("believes a proxy about the caller only where it is trusted", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {

@@ -142,6 +142,82 @@ describe("clients that ask for access without a person", () => {
       })
     ))
 
+  describe("and whose registration is no record yet", () => {
+    const inRowless = <A, E>(body: (world: World) => Effect.Effect<A, E>) =>
+      inSettings(body, { policy: { workspaceAccess: "approved", registrationRows: "at_consent" } })
+
+    const namedOn = (page: HttpResponse): string =>
+      /<section aria-labelledby="named">[\s\S]*?<\/section>/.exec(page.body)?.[0] ?? ""
+
+    const lookAt = (world: World, id: string) =>
+      Effect.map(look(world, "owner", "clients", `?${new URLSearchParams({ client_id: id })}`), namedOn)
+
+    const writes = ({ calls }: World) => [...calls.insert, ...calls.replace, ...calls.remove]
+
+    test("are looked at and answered by their id", () =>
+      inRowless((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine, { peer: "203.0.113.9" })
+          expect(client.id).toStartWith(sealedPrefix)
+          yield* TestClock.adjust("2 hours")
+          const list = yield* look(world, "owner", "clients")
+          expect(waitingOn(list)).toBe("")
+          expect(namedOn(list)).toContain('name="client_id"')
+          const found = (yield* lookAt(world, ` ${client.id}\n`)).replaceAll("<wbr>", "")
+          for (const words of ["Nightly &lt;b&gt;job", "app.example.org", "jobs.example", "2 hours ago"]) {
+            expect(found).toContain(words)
+          }
+          expect([...found.matchAll(/name="action" value="([^"]*)"/g)].map(([, action]) => action)).toEqual([
+            "approve",
+            "refuse"
+          ])
+          expect([...found.matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id)).toEqual([client.id, client.id])
+          expect(writes(world)).toEqual([])
+          const answer = yield* post(world, "owner", "clients", { action: "approve", id: client.id, q: "" })
+          expect(noticeOn(yield* follow(world, "owner", answer))).toBe("done")
+          expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
+          const key = Option.getOrThrow(readClientKey(client.id))
+          expect(world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "ClientChanged")).toEqual([
+            { _tag: "ClientChanged", client: key, change: "approved", by: owner }
+          ])
+          // By its id it is found as it is in the list, where it stands now.
+          expect(idsOn(yield* look(world, "owner", "clients"))).toEqual([key])
+          expect(yield* lookAt(world, client.id)).toContain('value="refuse"')
+          const taken = yield* post(world, "owner", "clients", { action: "refuse", id: client.id })
+          expect(header(taken, "location")).toBe("/settings/clients?done=client-refused")
+          expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(400)
+        })
+      ))
+
+    test("are nobody where the id is none of theirs", () =>
+      inRowless((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine)
+          const person = yield* registerClient(world)
+          const forged = `${client.id.slice(0, 100)}${client.id[100] === "A" ? "B" : "A"}${client.id.slice(101)}`
+          for (const id of ["x", forged, client.id.slice(0, -4), person.id, "https://app.example/client.json"]) {
+            const found = yield* lookAt(world, id)
+            expect(found).toContain('aria-invalid="true"')
+            expect(found).not.toContain('value="approve"')
+            const answer = yield* post(world, "owner", "clients", { action: "approve", id })
+            const done = id === person.id ? "client-not-asked" : "client-gone"
+            expect(header(answer, "location")).toBe(`/settings/clients?done=${done}`)
+          }
+          expect(writes(world)).toEqual([])
+          expect((yield* post(world, "alice", "clients", { action: "approve", id: client.id })).status).toBe(403)
+          expect(writes(world)).toEqual([])
+        })
+      ))
+
+    test("have no form where all that wait are in the list", () =>
+      inApproved((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine)
+          expect(yield* lookAt(world, client.id)).toBe("")
+        })
+      ))
+  })
+
   test("wait nowhere where all that register may, or none but an owner's", () =>
     Effect.runPromise(
       Effect.forEach(["registered", "owner"] as const, (workspaceAccess) =>
