@@ -215,6 +215,20 @@ export interface GrantsParts {
   readonly tokensKept: number
 }
 
+/** What it takes to hand out the tokens of a decision. */
+interface Handing {
+  readonly workspace: OpenWorkspace
+  readonly by: AuthenticatedClient
+  readonly now: Instant
+  readonly sealer: Sealer
+  readonly first: First<Fault>
+  readonly mark: "markProven" | "markUsed"
+  /** `undefined`: the access token is sealed. */
+  readonly writeAccess: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined
+  /** `undefined`: nobody asked to be told who signed in. */
+  readonly writeIdToken: (access: string) => Effect.Effect<string, Fault> | undefined
+}
+
 export const makeGrants = ({
   clientKeys,
   clients,
@@ -422,16 +436,7 @@ export const makeGrants = ({
   /** The tokens of a decision, sealed, or its refusal. */
   const handedOut = (
     decided: Effect.Effect<Result.Result<Tokens, Fault>, Fault>,
-    first: First<Fault>,
-    sealer: Sealer,
-    workspace: OpenWorkspace,
-    by: AuthenticatedClient,
-    mark: "markProven" | "markUsed",
-    now: Instant,
-    /** `undefined`: it is sealed. */
-    write: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined,
-    /** `undefined`: nobody asked to be told who signed in. */
-    writeIdToken: (access: string) => Effect.Effect<string, Fault> | undefined
+    { by, first, mark, now, sealer, workspace, writeAccess, writeIdToken }: Handing
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
@@ -441,7 +446,7 @@ export const makeGrants = ({
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
-      const jwt = write(outcome.success)
+      const jwt = writeAccess(outcome.success)
       const written =
         jwt === undefined
           ? issued
@@ -495,7 +500,7 @@ export const makeGrants = ({
     const { form: opened, from, grant } = about.success
     const local = policyAt(policy, workspace)
     const asks = by.client.accessTokenFormat === "jwt" || anyTerms(workspace)
-    const decided = (spent: Spent, jwt?: Result.Result<WriteJwt, Fault>): Effect.Effect<Issued, Fault> => {
+    const issued = (spent: Spent, jwt?: Result.Result<WriteJwt, Fault>): Effect.Effect<Issued, Fault> => {
       let live: Grant | undefined
       let writeJwt: WriteJwt | undefined
       let identity: Identity | undefined
@@ -555,26 +560,27 @@ export const makeGrants = ({
           return decideOwn(workspace.id, recorded.client.workspaceGrant, decideOn, now, first)
         })
       }
-      return handedOut(
+      const decided =
         from === "client"
           ? decideOfClient(workspace.id, by.client, decideOn, now, first, unrecorded)
-          : decide(workspace.id, grant, decideOn, first),
-        first,
-        sealer,
+          : decide(workspace.id, grant, decideOn, first)
+      return handedOut(decided, {
         workspace,
         by,
-        // Its own grant no person gave it.
-        from === "client" || row.meetsNobody === true ? "markUsed" : "markProven",
         now,
-        (tokens) => writeJwt?.(live, tokens, by.client),
-        (access) => writeIdToken?.(access)
-      )
+        sealer,
+        first,
+        // Its own grant no person gave it.
+        mark: from === "client" || row.meetsNobody === true ? "markUsed" : "markProven",
+        writeAccess: (tokens) => writeJwt?.(live, tokens, by.client),
+        writeIdToken: (access) => writeIdToken?.(access)
+      })
     }
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
     const keyed = (all: Spent) =>
       mayBeJwt(by.client, workspace)
-        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, by.client, local, now)), (jwt) => decided(all, jwt))
-        : decided(all)
+        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, by.client, local, now)), (jwt) => issued(all, jwt))
+        : issued(all)
     const answered = () => (proof === undefined ? keyed(spent) : proven(workspace.id, proof, spent, keyed))
     if (!isPublic(by.client)) {
       return row.allowance === undefined
