@@ -5,15 +5,17 @@ import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "
 import { setAccessTokenFormat } from "../../core/engine/administration.ts"
 import { signsFor } from "../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { ClientId } from "../../core/rules/Id.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import {
   bearing,
+  codeFor,
   companies,
   form,
   formHeaders,
   jsonOf,
   provenClient,
+  redeem,
   refresh,
   registerClient,
   signInToApp,
@@ -324,6 +326,52 @@ describe("a JWT access token (RFC 9068)", () => {
           yield* companies(world, access)
           // The grant, and beside it in the same turn which clients were changed.
           expect(world.calls.get).toEqual(["grant", "grant"])
+        }),
+      signing
+    ))
+})
+
+describe("a client whose tokens are JWTs", () => {
+  test("is refused as any other is, whatever became of the grant", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const chosen = yield* jwtClient(world)
+          const other = yield* provenClient(world)
+          const answers = yield* Effect.forEach([chosen, other], (client) =>
+            Effect.gen(function* () {
+              const code = yield* codeFor(world, client)
+              const { refresh: first } = tokensOf(yield* redeem(world, client, code))
+              const wide = yield* refresh(world, client, first, { scope: "api profile email" })
+              const { refresh: next } = tokensOf(yield* refresh(world, client, first))
+              yield* TestClock.adjust("1 hour")
+              const spent = yield* refresh(world, client, first)
+              const ended = yield* refresh(world, client, next)
+              const replayed = yield* redeem(world, client, code)
+              const { grants } = world.services
+              const slice = { after: undefined, limit: 9 }
+              const { values } = yield* grants.ofUser(world.workspace.id, UserId.make("alice"), slice)
+              for (const { id } of values) yield* grants.removeGrant(world.workspace.id, id)
+              const gone = yield* refresh(world, client, next)
+              return [wide, spent, ended, replayed, gone].map(({ body, status }) => [status, body])
+            })
+          )
+          expect(answers[0]).toEqual(answers[1] ?? [])
+          expect(answers[0]?.map(([status]) => status)).toEqual([400, 400, 400, 400, 400])
+        }),
+      signing
+    ))
+
+  test("is told of no token that is revoked and is none of its workspace's", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const token = yield* own(world, client)
+          const [head, body, seal = ""] = token.split(".")
+          const texts = [`${head}.${body}.${[...seal].reverse().join("")}`, `${head}.${body}.`, "eyA.b.c", token]
+          yield* TestClock.adjust("1 day")
+          for (const text of texts) expect((yield* ask(world, "/oauth/revoke", client, text)).status).toBe(200)
         }),
       signing
     ))

@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test"
 import { Effect } from "effect"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
+import { jsonOf, registerClient, tokenRequest } from "../given/flow.ts"
 import { inWorld } from "../given/World.ts"
+import { voucher } from "../oauth/voucher.ts"
+
+const repeats = { bytes: (length: number) => new Uint8Array(length).fill(7) }
 
 test("no key is handed out on an id that is taken: randomness that repeats is as bad as no storage", () =>
   inWorld(
@@ -13,5 +18,20 @@ test("no key is handed out on an id that is taken: randomness that repeats is as
         const { values } = yield* services.grants.keys(workspace.id, { after: undefined, limit: 9 })
         expect(values).toEqual([first.grant])
       }),
-    { entropy: { bytes: (length) => new Uint8Array(length).fill(7) } }
+    { entropy: repeats }
+  ))
+
+test("nor is a grant begun on one", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { redirect_uris: [], grant_types: [voucher.name] })
+        const ask = tokenRequest(world, client, { grant_type: voucher.name, voucher: "voucher-of-ada" })
+        expect((yield* ask).status).toBe(200)
+        world.calls.replace.length = 0
+        const second = yield* ask
+        expect([second.status, jsonOf(second).error]).toEqual([503, "temporarily_unavailable"])
+        expect(world.calls.replace).toEqual([])
+      }),
+    { entropy: repeats, grants: [...grantTypes, voucher] }
   ))

@@ -131,6 +131,20 @@ describe("a request takes of the share", () => {
       })
     ))
 
+  test("of its client alone, where one that shows itself revokes", () =>
+    watched((world, took) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access, refresh: refreshToken } = yield* signInToApp(world, client)
+        took()
+        for (const token of [access, refreshToken]) {
+          const body = form({ client_id: client.id, client_secret: client.secret, token })
+          yield* world.send("POST", "/oauth/revoke", { headers: formHeaders, body })
+          expect(took()).toEqual([`client ${client.id}`])
+        }
+      })
+    ))
+
   test("of nobody, where the token is none of ours", () =>
     watched((world, took) =>
       Effect.gen(function* () {
@@ -145,6 +159,7 @@ describe("a request takes of the share", () => {
     watched((world, took) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, publicly)
+        const token = yield* codeFor(world, client)
         const ask = (path: string, fields: Readonly<Record<string, string>>) =>
           world.send("POST", path, { peer, headers: formHeaders, body: form({ client_id: client.id, ...fields }) })
         took()
@@ -156,6 +171,7 @@ describe("a request takes of the share", () => {
           ["/oauth/token", { grant_type: "authorization_code", code: "tsr_ac_x", redirect_uri: redirectUri }],
           ["/oauth/revoke", {}],
           ["/oauth/revoke", { token: "tsr_rt_x" }],
+          ["/oauth/revoke", { token }],
           ["/oauth/introspect", { token: "tsr_rt_x" }]
         ]
         for (const [path, fields] of unproven) {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { UserId } from "../../core/rules/Id.ts"
 import type { Calls } from "../given/countingStorage.ts"
 import {
   bearing,
@@ -48,6 +49,19 @@ describe("what a request costs the store, once the client is at hand", () => {
         yield* TestClock.adjust(world.services.policy.clientStaleness)
         // With the first request of each while: whether the workspace has moved.
         expect((yield* callsOf(world, asked)).calls).toEqual({ ...nothing, get: ["workspace", "client", "grant"] })
+      })
+    ))
+
+  test("client credentials that are refused: nothing more", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client } = yield* warmApp(world)
+        yield* tokenRequest(world, client, { grant_type: "client_credentials" })
+        const { calls, result } = yield* callsOf(
+          world,
+          tokenRequest(world, client, { grant_type: "client_credentials", scope: "unheard_of" })
+        )
+        expect([result.status, calls]).toEqual([400, nothing])
       })
     ))
 
@@ -103,6 +117,19 @@ describe("what a request costs the store, once the client is at hand", () => {
           expect(result.status).toBe(200)
           expect(calls).toEqual({ ...nothing, get: [...get] })
         }
+      })
+    ))
+
+  test("a token whose grant is gone: the same, and no client is looked for", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { tokens } = yield* warmApp(world)
+        const { grants } = world.services
+        const slice = { after: undefined, limit: 1 }
+        const { values } = yield* grants.ofUser(world.workspace.id, UserId.make("alice"), slice)
+        for (const { id } of values) yield* grants.removeGrant(world.workspace.id, id)
+        const { calls, result } = yield* callsOf(world, companies(world, tokens.access))
+        expect([result.status, calls]).toEqual([401, { ...nothing, get: ["grant", "grant"] }])
       })
     ))
 

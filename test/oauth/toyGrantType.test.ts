@@ -8,8 +8,9 @@ import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
-import { bearing, jsonOf, registerClient, text, tokenRequest } from "../given/flow.ts"
+import { bearing, form, formHeaders, jsonOf, registerClient, text, tokenRequest } from "../given/flow.ts"
 import { inWorld, type World } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { voucher } from "./voucher.ts"
 
 const grants = [...grantTypes, voucher]
@@ -47,6 +48,29 @@ describe("a grant type that is added by a row alone", () => {
         expect(yield* errorOf(other, used)).toEqual([400, "unauthorized_client"])
       })
     ))
+
+  test("counts at the network of a client that shows nothing of its own, where its row lets in such a one", () => {
+    const { limiter, taken } = watchedLimiter()
+    const open = { ...voucher, registers: { needs: [], brings: ["refresh_token"] } as const }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, {
+            grant_types: [voucher.name],
+            token_endpoint_auth_method: "none"
+          })
+          taken.splice(0)
+          const body = form({ client_id: client.id, ...used })
+          const answer = yield* world.send("POST", "/oauth/token", { headers: formHeaders, body, peer: "192.0.2.7" })
+          expect(answer.status).toBe(200)
+          expect(taken.map((key) => key.replace(/ [^ ]{8}$/, " GRANT"))).toEqual([
+            `public_client ${client.id} 192.0.2.7`,
+            `grant ${client.id} GRANT`
+          ])
+        }),
+      { limiter, grants: [...grantTypes, open] }
+    )
+  })
 
   test("is registered for as its row says: with a secret, and what it brings", () =>
     inShop((world) =>
