@@ -13,7 +13,7 @@ import {
   setClientEnabled,
   setSecurityProfile,
   setServedResource
-} from "../engine/administration.ts"
+} from "../engine/administerClients.ts"
 import { collectPage } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"

@@ -7,7 +7,6 @@ import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from ".
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
-import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import {
   answerByIdentifier,
   deleteClient,
@@ -19,7 +18,8 @@ import {
   setClientEnabled,
   setSecurityProfile,
   setServedResource
-} from "../../core/engine/administration.ts"
+} from "../../core/engine/administerClients.ts"
+import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"

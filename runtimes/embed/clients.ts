@@ -5,7 +5,6 @@ import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import type { Members } from "../../core/codec/Jws.ts"
-import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import {
   answerByIdentifier,
   deleteClient,
@@ -16,7 +15,8 @@ import {
   setAccessTokenFormat,
   setClientEnabled,
   setServedResource
-} from "../../core/engine/administration.ts"
+} from "../../core/engine/administerClients.ts"
+import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
 import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"

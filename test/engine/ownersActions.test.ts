@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { createKey, endGrant, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import {
   answerWorkspaceAccess,
   deleteClient,
   registerClient as registerClientFor,
   setClientEnabled
-} from "../../core/engine/administration.ts"
+} from "../../core/engine/administerClients.ts"
+import { createKey, endGrant, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import { makeClients } from "../../core/engine/Clients.ts"
 import { ClientId, readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"

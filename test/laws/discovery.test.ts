@@ -1,6 +1,6 @@
 import { expect } from "bun:test"
 import { Effect, Redacted } from "effect"
-import { setServedResource } from "../../core/engine/administration.ts"
+import { setServedResource } from "../../core/engine/administerClients.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ClientId } from "../../core/rules/Id.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { deviceGrant } from "../../core/client/Profile.ts"
-import { setServedResource } from "../../core/engine/administration.ts"
+import { setServedResource } from "../../core/engine/administerClients.ts"
 import { authorizationRequestIdOf, ClientId } from "../../core/rules/Id.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
 import { sealDeviceCode } from "../../core/token/DeviceCode.ts"

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
-import { setAccessTokenFormat } from "../../core/engine/administration.ts"
+import { setAccessTokenFormat } from "../../core/engine/administerClients.ts"
 import { faultOfNeeds } from "../../core/oauth/presented/guard.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { deleteClient } from "../../core/engine/administration.ts"
+import { deleteClient } from "../../core/engine/administerClients.ts"
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
 import { ClientId, type GrantId, grantIdOf, idLength, UserId } from "../../core/rules/Id.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"

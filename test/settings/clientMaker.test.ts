@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
+import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administerClients.ts"
 import { byOwner, passing } from "../given/auditContext.ts"
 import {
   authorizeTarget,

@@ -10,7 +10,7 @@ import {
 import { isSecret, secretDigest, whichSecret } from "../../client/ClientSecret.ts"
 import { GrantTypes, readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, nameableGrantTypes, reregister } from "../../client/register.ts"
-import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
+import { deleteClient, drawClient, registerClient } from "../../engine/administerClients.ts"
 import type { Met } from "../../engine/BroughtClients.ts"
 import { roomForRecord } from "../../engine/ClientRoom.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"

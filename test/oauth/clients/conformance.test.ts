@@ -11,7 +11,7 @@ import {
   jwtVerify,
   SignJWT
 } from "jose"
-import { setAccessTokenFormat } from "../../../core/engine/administration.ts"
+import { setAccessTokenFormat } from "../../../core/engine/administerClients.ts"
 import { publishedAhead } from "../../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { dropSecret, makeSecret } from "../../../core/engine/administration.ts"
+import { dropSecret, makeSecret } from "../../../core/engine/administerClients.ts"
 import { readClientId } from "../../../core/rules/Id.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { form, formHeaders, jsonHeaders, jsonOf, registerClient } from "../../given/flow.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { answerWorkspaceAccess } from "../../../core/engine/administration.ts"
+import { answerWorkspaceAccess } from "../../../core/engine/administerClients.ts"
 import { readClientId } from "../../../core/rules/Id.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import {

@@ -7,7 +7,7 @@ import {
   setAccessTokenFormat,
   setClientEnabled,
   setServedResource
-} from "../../../core/engine/administration.ts"
+} from "../../../core/engine/administerClients.ts"
 import { tokenExchange } from "../../../core/oauth/grants/tokenExchange.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
