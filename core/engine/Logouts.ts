@@ -234,7 +234,6 @@ export const makeLogouts = ({
     const { id } = workspace
     const began = yield* changeOwn(id, client, (queue) => taken(queue, self, instantOf(clock)))
     if (began === undefined) return
-    let delivered = false
     for (;;) {
       const { values } = yield* records.list(id, callsOf(client), { after: undefined, limit: page })
       if (values.length === 0) {
@@ -250,7 +249,7 @@ export const makeLogouts = ({
         const now = instantOf(clock)
         const outcome = judged(attempted, call, now)
         if (outcome === undefined) {
-          yield* changeOwn(id, client, (queue) => failed(queue, self, delivered, now))
+          yield* changeOwn(id, client, (queue) => failed(queue, self, call, now))
           return
         }
         if (outcome !== "delivered") {
@@ -259,7 +258,6 @@ export const makeLogouts = ({
           yield* note(audit, { workspace: id, requestId: "logout" }, { _tag: "LogoutCallGivenUp", client, why })
         }
         yield* records.remove(id, call.id)
-        delivered = true
       }
     }
   })

@@ -25,8 +25,10 @@ export const LogoutRecord = Schema.TaggedUnion({
     lease: Schema.NullOr(Schema.Struct({ by: Schema.String, until: Instant })),
     /** Whether a call came since the lease began. */
     woken: Schema.Boolean,
-    /** How often the first call has failed. */
+    /** How often the call has failed that failed last. */
     failures: Count,
+    /** Which one that is; the first, where an earlier release wrote it. */
+    failing: Schema.optionalKey(Schema.String),
     dueAt: Instant,
     wokenAt: Instant
   }
@@ -138,11 +140,15 @@ const longestPause = 60 * minute
 /** Twice as long each time, up to an hour. */
 export const pauseAfter = (failures: number): Millis => Math.min(longestPause, firstPause * 2 ** (failures - 1))
 
-/** The first call failed, after others were delivered or not: all wait, so that none passes it. */
-export const failed = (queue: LogoutQueue, by: string, afterOthers: boolean, now: Instant): LogoutQueue | undefined => {
+/**
+ * The first call failed: all wait, so that none passes it. Its failures are its own, whoever saw them, and whatever was
+ * delivered meanwhile.
+ */
+export const failed = (queue: LogoutQueue, by: string, { id }: LogoutCall, now: Instant): LogoutQueue | undefined => {
   if (!isOwn(queue, by)) return undefined
-  const failures = (afterOthers ? 0 : queue.failures) + 1
-  return { ...queue, lease: null, woken: false, failures, dueAt: later(now, pauseAfter(failures)) }
+  const { failing = id } = queue
+  const failures = (failing === id ? queue.failures : 0) + 1
+  return { ...queue, lease: null, woken: false, failures, failing: id, dueAt: later(now, pauseAfter(failures)) }
 }
 
 /** Why a call was given up. */

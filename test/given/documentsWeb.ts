@@ -11,13 +11,15 @@ export interface Page {
   readonly body: unknown
 }
 
+type PostAnswer = number | DocumentFault["reason"]
+
 /** The network, as far as a test needs one: pages by address, and whoever asked for them. */
 export class DocumentsWeb {
   readonly pages = new Map<string, Page | DocumentFault["reason"]>()
   readonly asked: Array<string> = []
   /** Forms that were sent, and what is answered to them by address; 200 where nothing is said. */
   readonly posted: Array<{ readonly href: string; readonly form: string }> = []
-  readonly answers = new Map<string, number | DocumentFault["reason"]>()
+  readonly answers = new Map<string, PostAnswer | ((form: string) => PostAnswer)>()
 
   /** A metadata document at its own address. */
   publish(address: string, members: Readonly<Record<string, unknown>> = {}, page: Partial<Page> = {}): string {
@@ -48,7 +50,8 @@ export class DocumentsWeb {
           post: ({ url: { href } }, form) =>
             Effect.suspend(() => {
               this.posted.push({ href, form })
-              const answer = this.answers.get(href) ?? 200
+              const said = this.answers.get(href) ?? 200
+              const answer = typeof said === "function" ? said(form) : said
               return typeof answer === "number"
                 ? Effect.succeed(answer)
                 : Effect.fail(new DocumentFault({ reason: answer }))

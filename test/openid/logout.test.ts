@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt, decodeProtectedHeader } from "jose"
-import { emptied, type LogoutQueue, taken, woken } from "../../core/engine/logoutCalls.ts"
-import { ClientId } from "../../core/rules/Id.ts"
+import { callOf, emptied, failed, type LogoutQueue, taken, woken } from "../../core/engine/logoutCalls.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   codeFor,
@@ -371,6 +372,67 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
+  describe("counts the failures of each call", () => {
+    /** Whom a call is about. */
+    const subOf = (sent: string) => text(decodeJwt(tokenIn({ form: sent })).sub)
+
+    /** How long the queue waits after each of so many rounds of deliveries. */
+    const pauses = Effect.fnUntraced(function* (world: World, rounds: number) {
+      const waited: Array<number> = []
+      for (let n = 0; n < rounds; n++) {
+        const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+        const from = (yield* delivered(world)) ?? now
+        waited.push(from - now)
+        yield* TestClock.setTime(from)
+      }
+      return waited
+    })
+
+    test("and goes on after an earlier one came late, of a process whose clock is behind", () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          web.answers.set(told, (sent) => (subOf(sent) === "bob" ? 200 : 503))
+          const hints = [yield* hintOf(world, client), yield* hintOf(world, client, {}, "bob")]
+          yield* TestClock.adjust("1 second")
+          yield* asked(world, { id_token_hint: text(hints[0]) })
+          expect(yield* pauses(world, 3)).toEqual([10_000, 20_000, 40_000])
+          const due = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+          yield* TestClock.setTime(t0)
+          yield* asked(yield* world.elsewhere, { id_token_hint: text(hints[1]) }, "bob")
+          yield* TestClock.setTime(due)
+          expect(yield* pauses(yield* world.elsewhere, 2)).toEqual([80_000, 160_000])
+          expect(web.posted.map(({ form: sent }) => subOf(sent))).toEqual([
+            ...["alice", "alice", "alice"],
+            ...["bob", "alice", "alice"]
+          ])
+        })
+      ))
+
+    test("and begins anew with the next one, though whoever delivered the one before was stopped then", () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          web.answers.set(told, 503)
+          const hints = [yield* hintOf(world, client), yield* hintOf(world, client, {}, "bob")]
+          yield* asked(world, { id_token_hint: text(hints[0]) })
+          yield* TestClock.adjust("1 second")
+          yield* asked(world, { id_token_hint: text(hints[1]) }, "bob")
+          expect(yield* pauses(world, 4)).toEqual([10_000, 20_000, 40_000, 80_000])
+          web.answers.set(told, (sent) => {
+            if (subOf(sent) === "alice") return 200
+            world.away.add("replace logout")
+            return 503
+          })
+          yield* Effect.exit(delivered(world))
+          world.away.clear()
+          web.answers.set(told, 503)
+          yield* TestClock.adjust("1 minute")
+          expect(yield* pauses(yield* world.elsewhere, 2)).toEqual([10_000, 20_000])
+        })
+      ))
+  })
+
   const answers = [
     [400, 1, "refused"],
     [302, 1, "refused"],
@@ -417,6 +479,10 @@ test("a call that is given up is told to the audit before it is forgotten, and o
       const again = woken(leased, own, Instant.make(3)) as LogoutQueue
       expect(emptied(again, "me")).toMatchObject({ waiting: true, woken: false, lease: { by: "me" } })
       expect(emptied(again, "another")).toBeUndefined()
+      // Of what an earlier release counted.
+      const call = callOf(own, UserId.make("alice"), digestOf("sid"), Instant.make(1), "000000")
+      expect(failed({ ...leased, failures: 2 }, "me", call, Instant.make(3))).toMatchObject({ failures: 3 })
+      expect(failed(leased, "another", call, Instant.make(3))).toBeUndefined()
     })
   ))
 
