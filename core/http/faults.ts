@@ -159,8 +159,7 @@ const proof: Record<InvalidDpopProof["reason"], string> = {
 
 const notThisGrant = "The client may not use this grant type."
 // Refused or not answered yet: which of the two is between the owners.
-const unapproved =
-  "An owner of the workspace has to approve this application for access without a person, by its client_id."
+const unapproved = "An owner of the workspace has to approve this application for access without a person."
 
 const unauthorized: Record<UnauthorizedClient["reason"], string> = {
   grant_type_not_registered: notThisGrant,
