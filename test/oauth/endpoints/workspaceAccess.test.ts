@@ -49,7 +49,7 @@ const update = (world: World, client: TestClient, metadata: Readonly<Record<stri
 
 const unapproved = {
   error: "unauthorized_client",
-  error_description: expect.stringContaining("client_id")
+  error_description: "An owner of the workspace has to approve this application for access without a person."
 }
 
 describe("access without a person, where an owner approves it", () => {
