@@ -67,6 +67,14 @@ if (engine !== undefined) {
     }).pipe(Effect.scoped, Effect.runPromise)
   )
 
+  test.each([false, true])("a module of Workers makes none outside of requests, with Node's modules (%p)", (hasNodes) =>
+    Effect.gen(function* () {
+      const { url } = yield* startWorkers(engine, { module: join(import.meta.dir, "tesseraAtTopLevel.ts"), hasNodes })
+      const told = yield* Effect.promise(async (): Promise<unknown> => (await fetch(url)).json())
+      expect(told).toEqual({ atTopLevel: expect.any(String), inRequest: null })
+    }).pipe(Effect.scoped, Effect.runPromise)
+  )
+
   test("an object of Workers goes on with what it fetches when who caused it is gone", () =>
     Effect.gen(function* () {
       const { documents, issuer } = yield* withServer(engine, false)

@@ -17,6 +17,7 @@ import {
   refresh,
   registerClient,
   returned,
+  signInToApp,
   type TestClient,
   text,
   type Values
@@ -163,6 +164,24 @@ describe("OIDC Basic", () => {
         })
       )
     )
+  }
+
+  const plain: ReadonlyArray<readonly [scope: string, claims: ReadonlyArray<keyof StandardClaims>]> = [
+    ["profile", ["name", "email", "email_verified", "picture"]],
+    ["email", ["email", "email_verified"]],
+    ["phone profile", ["name", "email", "email_verified", "picture", "phone_number", "phone_number_verified"]]
+  ]
+  for (const [scope, claims] of plain) {
+    test(`userinfo without openid is what people approved before there was any: ${scope}`, () =>
+      played((world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signInToApp(world, yield* provenClient(world), { scope })
+          expect(jsonOf(yield* userinfo(world, access))).toEqual({
+            sub: "alice",
+            ...Object.fromEntries(claims.map((name) => [name, profile[name]]))
+          })
+        })
+      ))
   }
 
   test("oidcc-prompt-none-not-logged-in", () =>
