@@ -3,7 +3,9 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { SignJWT } from "jose"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
+import type { Place } from "../../core/token/KeyRing.ts"
 import {
   companiesAddress,
   type Holder,
@@ -375,12 +377,32 @@ describe("a nonce", () => {
           })
           const nonceOf = (answer: HttpResponse) => text(answer.headers.find(([name]) => name === "dpop-nonce")?.[1])
           const first = nonceOf(yield* asked(undefined))
-          const there = { ...theWorkspace, issuer: "https://other.example.com" }
-          const elsewhere = world.services.nonces.judge("auth", there, undefined, t0 as never)
-          const foreign = elsewhere._tag === "Failure" ? elsewhere.failure.nonce : ""
-          expect(foreign).not.toBe("")
-          for (const nonce of [foreign, first.slice(1), `${first}A`, first.toLowerCase(), "", 7, [first]]) {
+          const madeAt = (place: Place, at: number) => {
+            const judged = world.services.nonces.judge("auth", place, undefined, Instant.make(at))
+            if (judged._tag === "Success") throw new Error("no nonce was asked for")
+            return judged.failure.nonce
+          }
+          const minute = 60_000
+          for (const nonce of [
+            madeAt({ ...theWorkspace, issuer: "https://other.example.com" }, t0),
+            madeAt({ ...theWorkspace, id: "twin" }, t0),
+            madeAt(theWorkspace, t0 - 2 * minute),
+            madeAt(theWorkspace, t0 + 2 * minute),
+            first.slice(1),
+            `${first}A`,
+            first.toLowerCase(),
+            "",
+            7,
+            [first]
+          ]) {
             expect(errorOf(yield* asked(nonce))).toBe("use_dpop_nonce")
+          }
+          // Of a process that is a little ahead, or a little behind: the code is what is wrong then.
+          for (const at of [t0 - minute, t0, t0 + minute]) {
+            const spent = yield* redeem(world, client, "none", {
+              dpop: yield* tokenProof(ada, { claims: { nonce: madeAt(theWorkspace, at) } })
+            })
+            expect(errorOf(spent)).toBe("invalid_grant")
           }
           world.turnRing((ring) => [keyFrom(9), ...ring.slice(0, 0)])
           expect(errorOf(yield* asked(first))).toBe("use_dpop_nonce")

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import { LimitSharing, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { allowances, Limiter } from "../../core/ports/Limiter.ts"
@@ -419,6 +420,66 @@ describe("a request_uri", () => {
           isRefused(yield* visit(world, authorizeTarget(client, { ...over, redirect_uri: "https://evil.example/" })))
         })
       )
+  )
+})
+
+/** Whoever proves to be one client, and names another one beside that. */
+const impostors: ReadonlyArray<
+  readonly [how: string, push: (scene: Scene) => Effect.Effect<HttpResponse>, error: string]
+> = [
+  [
+    "an assertion of its own",
+    ({ thief, victim, world }) => pushSigned(world, thief, askedBy(victim)),
+    "invalid_client"
+  ],
+  [
+    "the other's assertion, and itself named",
+    ({ thief, victim, world }) =>
+      Effect.flatMap(assertionOf(victim), (shown) => pushSigned(world, victim, askedBy(thief), shown)),
+    "invalid_client"
+  ],
+  [
+    "an assertion about the other, signed by itself",
+    ({ thief, victim, world }) =>
+      Effect.flatMap(assertionOf(victim, {}, {}, thief.key), (shown) =>
+        pushSigned(world, victim, askedBy(victim), shown)
+      ),
+    "invalid_client"
+  ],
+  [
+    "a secret of its own in the header",
+    ({ victim, world }) =>
+      Effect.gen(function* () {
+        const own = yield* registerClient(world, { token_endpoint_auth_method: "client_secret_basic" })
+        const authorization = `Basic ${btoa(`${own.id}:${own.secret}`)}`
+        return yield* world.send("POST", "/oauth/par", {
+          headers: { ...formHeaders, authorization },
+          body: form(askedBy(victim))
+        })
+      }),
+    "invalid_request"
+  ],
+  [
+    "a secret of its own in the body",
+    ({ victim, world }) =>
+      Effect.flatMap(registerClient(world), ({ secret }) =>
+        post(world, "/oauth/par", { ...askedBy(victim), client_secret: secret })
+      ),
+    "invalid_client"
+  ]
+]
+
+describe("a request in another client's name", () => {
+  test.each(impostors)("is not pushed by %s", (_, push, error) =>
+    onStage((scene) =>
+      Effect.gen(function* () {
+        const before = kept(scene.world)
+        const answer = yield* push(scene)
+        expect([400, 401]).toContain(answer.status)
+        expect(errorOf(answer)).toBe(error)
+        expect(kept(scene.world)).toBe(before)
+      })
+    )
   )
 })
 
