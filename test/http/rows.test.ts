@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Exit, Layer, Redacted, Schema } from "effect"
+import { Effect, Exit, Layer, Option, Redacted, Schema } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import { readClientIdentifier } from "../../core/client/ClientIdentifier.ts"
 import { clientMember } from "../../core/client/ClientMember.ts"
 import { clientMembers } from "../../core/client/members.ts"
+import { asItCame } from "../../core/http/form.ts"
+import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
 import { none } from "../../core/oauth/clients/none.ts"
 import { secretBasic } from "../../core/oauth/clients/secretBasic.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
@@ -16,7 +19,7 @@ import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
-import { form, formHeaders, header, jsonHeaders, jsonOf, registerClient, text } from "../given/flow.ts"
+import { challenge, form, formHeaders, header, jsonHeaders, jsonOf, registerClient, text } from "../given/flow.ts"
 import { byNote, secondBearer, toyNote, toySignature, toySignatures, toyStamp } from "../given/toyRows.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 
@@ -107,6 +110,39 @@ describe("a client authentication that a host adds as a row", () => {
         }),
       withNote
     ))
+
+  test("pushes no request in the name of another client, though the row never looks at client_id", () => {
+    /** The client's id stands in what it signed. */
+    const byNoteAlone: ClientAuth = {
+      ...toyNote,
+      claim: (request) => {
+        const id = readClientIdentifier((asItCame(request.sent, "client_note") ?? "").split(".")[0])
+        return toyNote.claim({ ...request, named: Option.getOrUndefined(id) })
+      }
+    }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const methods = { token_endpoint_auth_method: "toy_note", toy_key: "k" }
+          const [own, other] = [yield* registerClient(world, methods), yield* registerClient(world, methods)]
+          const push = (client_id: string) =>
+            world.send("POST", "/oauth/par", {
+              headers: formHeaders,
+              body: form({
+                client_id,
+                client_note: toySignature("k", own.id),
+                response_type: "code",
+                redirect_uri: own.redirectUri,
+                code_challenge: challenge,
+                code_challenge_method: "S256"
+              })
+            })
+          expect(wireOf(yield* push(other.id))).toEqual([400, "invalid_request"])
+          expect((yield* push(own.id)).status).toBe(201)
+        }),
+      { ...withNote, clientAuths: [...clientAuths, byNoteAlone] }
+    )
+  })
 
   test("is in the metadata, in registration's refusals and in the OpenAPI document", () =>
     inWorld(
