@@ -26,7 +26,7 @@ const newKey = { action: "create", name: "Nightly & <export>", expires: "30d" }
 
 /** A house with a second member and a key, whose owner signed in long ago. */
 const lived = Effect.fnUntraced(function* (house: House) {
-  yield* addAccount(house)
+  const { id: ada } = yield* addAccount(house)
   const { id: bea } = yield* addAccount(house, "bea@example.com", "member")
   const owner = yield* signedIn(house)
   yield* owner.submit(keys, { action: "create", name: "Old", expires: "never" })
@@ -38,7 +38,7 @@ const lived = Effect.fnUntraced(function* (house: House) {
   const { id: client } = yield* registerClient(house, { grant_types: ["authorization_code", "client_credentials"] })
   const [invitation = ""] = idsOn(yield* owner.get(members)).filter((id) => id !== bea)
   yield* TestClock.adjust("5 minutes")
-  return { bea, client, invitation, key, owner }
+  return { ada, bea, client, invitation, key, owner }
 })
 
 type Lived = Effect.Success<ReturnType<typeof lived>>
@@ -98,6 +98,8 @@ describe("a session's cookie alone", () => {
           // For what fills passwords in, and against a page that opened this one.
           expect(asked.body).toMatch(/<input[^>]* type="password"[^>]* autocomplete="current-password"[^>]* autofocus/)
           expect(header(asked, "cross-origin-opener-policy")).toBe("same-origin")
+          // Whoever does not go on is back at the page of that section.
+          expect(asked.body).toMatch(new RegExp(`<p class="aside"><a href="${at}">`))
           const { csrf = "", ...kept } = hiddenFields(asked.body)
           expect(kept).toEqual(fields)
 
@@ -111,7 +113,9 @@ describe("a session's cookie alone", () => {
           expect(house.audit.at(-1)?.event).toMatchObject({
             _tag: "AccountRefused",
             change: "confirmed",
-            reason: "wrong_password"
+            reason: "wrong_password",
+            account: before.ada,
+            by: before.ada
           })
 
           const done = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: password })
