@@ -316,10 +316,11 @@ export const makeGrants = ({
           )
         }
         const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
-        const client = clientId === null ? undefined : clients.cached(workspace, clientId, now)
-        return clientId === null || client !== undefined
-          ? settled(judge(grant, client))
-          : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
+        if (clientId === null) return settled(judge(grant, undefined))
+        const client = clients.cached(workspace, clientId, now)
+        return client === undefined
+          ? Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
+          : settled(judge(grant, client))
       }
     )
   }

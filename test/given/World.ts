@@ -95,6 +95,8 @@ export interface WorldOptions {
   /** Instead of one in memory. */
   readonly store?: Layer.Layer<Storage>
   readonly seed?: string
+  /** The host finds nobody by what issuers assert. */
+  readonly asserted?: "unknown"
   /** What is known of everybody, beside their name. */
   readonly profile?: Omit<Profile, "sub">
   readonly mayMove?: TesseraOptions["mayMove"]
@@ -141,9 +143,15 @@ const seededEntropy = (seed: string): Entropy["Service"] => {
 
 export const keyFrom = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
 
+/** An issuer may know one person by several names: `work|alice` is alice, too. */
+const personOf: NonNullable<ResourceOwner["Service"]["asserted"]> = (_workspace, { subject }, make) => {
+  const user = subject.replace(/^work\|/, "")
+  return Effect.succeed(make || ["alice", "bob"].includes(user) ? Option.some(UserId.make(user)) : Option.none())
+}
+
 const people = (
   gone: ReadonlySet<string>,
-  { places, profile = {} }: Pick<WorldOptions, "places" | "profile">
+  { asserted, places, profile = {} }: Pick<WorldOptions, "asserted" | "places" | "profile">
 ): ResourceOwner["Service"] => ({
   ...(places === undefined ? {} : { places: (_workspace, user) => Effect.sync(() => places(user)) }),
   current: (_workspace, request) =>
@@ -163,11 +171,7 @@ const people = (
     }),
   signOut: () => Effect.succeed([["set-cookie", "person=; Max-Age=0"]]),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
-  /** An issuer may know one person by several names: `work|alice` is alice, too. */
-  asserted: (_workspace, { subject }, make) => {
-    const user = subject.replace(/^work\|/, "")
-    return Effect.succeed(make || ["alice", "bob"].includes(user) ? Option.some(UserId.make(user)) : Option.none())
-  },
+  ...(asserted === "unknown" ? {} : { asserted: personOf }),
   profile: (_workspace, user) =>
     Effect.sync(() =>
       gone.has(user) ? Option.none<Profile>() : Option.some({ name: `Mx ${user}`, ...profile, sub: user })

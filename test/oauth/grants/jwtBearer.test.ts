@@ -552,6 +552,17 @@ describe("an assertion that is refused", () => {
       )
   )
 
+  test("at a host that finds nobody by what issuers assert", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+        }),
+      { people: "made" },
+      { asserted: "unknown" }
+    ))
+
   test("by a client that its issuer is not for", () =>
     inCompany(
       ({ client, world }) =>
