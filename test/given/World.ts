@@ -97,6 +97,8 @@ export interface WorldOptions {
   readonly seed?: string
   /** The host finds nobody by what issuers assert. */
   readonly asserted?: "unknown"
+  /** How the host asks for a password once more, where it does. */
+  readonly confirm?: NonNullable<ResourceOwner["Service"]["confirm"]>
   /** What is known of everybody, beside their name. */
   readonly profile?: Omit<Profile, "sub">
   readonly mayMove?: TesseraOptions["mayMove"]
@@ -151,8 +153,9 @@ const personOf: NonNullable<ResourceOwner["Service"]["asserted"]> = (_workspace,
 
 const people = (
   gone: ReadonlySet<string>,
-  { asserted, places, profile = {} }: Pick<WorldOptions, "asserted" | "places" | "profile">
+  { asserted, confirm, places, profile = {} }: Pick<WorldOptions, "asserted" | "confirm" | "places" | "profile">
 ): ResourceOwner["Service"] => ({
+  ...(confirm === undefined ? {} : { confirm }),
   ...(places === undefined ? {} : { places: (_workspace, user) => Effect.sync(() => places(user)) }),
   current: (_workspace, request) =>
     Effect.sync(() => {

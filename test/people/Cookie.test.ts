@@ -69,6 +69,8 @@ describe("a cookie", () => {
     [`other=x;${name}=ours`, "ours"],
     [`other=x;  ${name}=ours `, "ours"],
     [`other=x;\t${name}=ours\t`, "ours"],
+    [`other=x; ${name}=ours \t ;another=y`, "ours"],
+    [`other=x; ${name}=ours\u00a0;another=y`, undefined],
     [`; ; \t ;${name}=ours;;`, "ours"],
     [undefined, undefined],
     [`${name}=`, undefined],
@@ -99,6 +101,7 @@ describe("a session on a loopback host", () => {
   if (mine === undefined || other === undefined) throw new Error("no secrets")
   const placeOf = (secret: SessionSecret, workspace = home, target = "/t/one/settings/apps?q=a") => {
     const answer = enterAt(workspace, secret, 60_000, target)
+    for (const pair of answer.headers) expect(pair).toHaveLength(2)
     const cookies = answer.headers.filter(([name]) => name === "set-cookie").map(([, text]) => text)
     return { to: header(answer, "location") ?? "", cookies }
   }
@@ -109,6 +112,7 @@ describe("a session on a loopback host", () => {
     const sessionPath = /\/~\/[\w-]{22}/.exec(to)?.[0] ?? ""
     expect(cookies).toEqual([expect.stringContaining(`; Path=/t/one${sessionPath}; `)])
     const name = cookies[0]?.split("=", 1)[0]
+    expect(name).toMatch(/^tessera_session_3000_home_[\w-]{8}$/)
     const there = { ...home, sessionPath }
     const readOf = (workspace: OpenWorkspace, ...secrets: ReadonlyArray<SessionSecret>) => {
       const cookie = secrets.map((secret) => `${name}=${Redacted.value(secret)}`).join("; ")
@@ -129,4 +133,20 @@ describe("a session on a loopback host", () => {
       expect.stringContaining("; Max-Age=60;")
     ])
   })
+})
+
+test("a session's cookie elsewhere is one secret, and nothing that only holds one", () => {
+  const home = at("https://auth.example.com")
+  const secret = "s".repeat(43)
+  const readOf = (value: string) =>
+    Option.getOrUndefined(
+      Option.map(
+        readSessionCookie(home, requestOf("GET", "/", { headers: { cookie: `${nameOf(home, session)}=${value}` } })),
+        Redacted.value
+      )
+    )
+  expect(readOf(secret)).toBe(secret)
+  for (const value of ["", secret.slice(1), `${secret}s`, `.${secret}`, `${secret}.`]) {
+    expect(readOf(value)).toBeUndefined()
+  }
 })

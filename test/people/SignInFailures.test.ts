@@ -2,12 +2,14 @@ import { describe, expect, test } from "bun:test"
 import { Clock, Effect, Layer, Option, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { failuresKind } from "../../core/people/SignInFailures.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
+import { FailureTable, failuresKind, type Rule, shareFailures, toTell } from "../../core/people/SignInFailures.ts"
 import { type Attempt, SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { type NewRecord, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import { currentInstant, type Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
+import { drawFrom } from "../../core/testing/Draw.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")
@@ -91,6 +93,114 @@ const throughIn = Effect.fnUntraced(function* (count: number, millis: number, ev
     yield* TestClock.adjust(every)
   }
   return passed
+})
+
+/** Failures that count for good, so that nothing but what was done changes their number. */
+const plain: Rule = {
+  name: "plain",
+  left: ({ count }) => count,
+  wait: () => 0,
+  most: Number.POSITIVE_INFINITY,
+  worthTelling: 1,
+  joined: (_, last) => last
+}
+
+/** One process's failures at one place, the attempts there that have not ended, and how many failed since the last success. */
+const counterOver = (storage: Storage["Service"]) =>
+  Effect.map(Entropy, (entropy) => {
+    const untold = toTell()
+    const table = new FailureTable(plain, untold)
+    const model = { failed: 0, underWay: 0 }
+    const place = "a place"
+    const acts = {
+      begin: (now: Instant) => {
+        table.begin(home, place, now)
+        model.underWay++
+      },
+      fail: (now: Instant) => {
+        table.fail(home, place, now)
+        // What ended with a success of another attempt, or never began, is no failure.
+        if (model.underWay === 0) return
+        model.underWay--
+        model.failed++
+      },
+      undo: () => {
+        if (model.underWay === 0) return
+        table.undo(home, place)
+        model.underWay--
+      },
+      succeed: (now: Instant) => {
+        if (model.underWay === 0) return
+        table.clear(home, place, now)
+        Object.assign(model, { failed: 0, underWay: 0 })
+      }
+    }
+    return {
+      model,
+      acts,
+      count: (now: Instant) => table.count(home, place, now),
+      ask: () => table.ask(home, place),
+      untold: () => [...untold].length,
+      share: shareFailures(untold, makeRecords(storage, failuresKind), entropy)
+    }
+  })
+
+const seeds = times(40, (n) => `failures ${n}`)
+
+describe("whatever attempts come to, in any order", () => {
+  const toldCount = Effect.map(told, (records) =>
+    records.reduce((sum, { body }) => sum + Number(Object(body).count), 0)
+  )
+
+  test("those count that failed since the last success, and that are under way; others are told of the failures", () =>
+    run(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        for (const seed of seeds) {
+          const draw = drawFrom(seed)
+          const one = yield* counterOver(storage)
+          for (const { id } of yield* told) yield* storage.remove({ workspace: home, kind: "limit", id })
+          for (let step = 0; step < 40; step++) {
+            const now = yield* currentInstant
+            one.acts[draw.oneOf(["begin", "begin", "begin", "fail", "fail", "undo", "succeed"] as const)](now)
+            expect([seed, step, one.count(now)]).toEqual([seed, step, one.model.failed + one.model.underWay])
+            if (draw.below(4) > 0) continue
+            yield* one.share
+            expect([seed, step, yield* toldCount, one.untold()]).toEqual([seed, step, one.model.failed, 0])
+            expect([seed, step, one.count(now)]).toEqual([seed, step, one.model.failed + one.model.underWay])
+            yield* TestClock.adjust(draw.below(3) * second)
+          }
+        }
+      })
+    ))
+
+  test("two processes count the failures of both once each has told and asked, and their own that are under way", () =>
+    run(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        for (const seed of seeds) {
+          const draw = drawFrom(seed)
+          const both = [yield* counterOver(storage), yield* counterOver(storage)] as const
+          for (const { id } of yield* told) yield* storage.remove({ workspace: home, kind: "limit", id })
+          for (let step = 0; step < 40; step++) {
+            const one = draw.oneOf(both)
+            one.acts[draw.oneOf(["begin", "begin", "fail", "undo"] as const)](yield* currentInstant)
+            if (draw.below(8) === 0) yield* one.share
+          }
+          const now = yield* currentInstant
+          for (const one of both) one.acts.begin(now)
+          for (const _ of [1, 2]) {
+            for (const one of both) {
+              one.ask()
+              yield* one.share
+            }
+          }
+          const failed = both.reduce((sum, { model }) => sum + model.failed, 0)
+          expect([seed, yield* toldCount]).toEqual([seed, failed])
+          for (const one of both) expect([seed, one.count(now)]).toEqual([seed, failed + one.model.underWay])
+        }
+      })
+    ))
 })
 
 describe("guessing over several processes", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
@@ -223,6 +223,40 @@ describe("a host with accounts of its own", () => {
         }),
       { endpoints: settingsEndpoints({ accountsElsewhere: true }) }
     ))
+})
+
+test("a host that asks for passwords, and does not say since when one counts, asks for each such form", () => {
+  const asked: Array<string> = []
+  return inSettings(
+    (world) =>
+      Effect.gen(function* () {
+        const fields = { action: "create", name: "n", expires: "never" }
+        const make = (typed: object) => post(world, "owner", "keys", { ...fields, ...typed })
+        for (const [typed, status] of [
+          [{}, 403],
+          [{ confirm_password: "a guess" }, 403],
+          [{ confirm_password: "the password" }, 200],
+          [{}, 403]
+        ] as const) {
+          const inserted = world.calls.insert.length
+          const answer = yield* make(typed)
+          expect([typed, answer.status, pageName(answer) === "confirm-password"]).toEqual([
+            typed,
+            status,
+            status === 403
+          ])
+          expect(world.calls.insert.length - inserted).toBe(status === 200 ? 1 : 0)
+        }
+        expect(asked).toEqual(["owner a guess", "owner the password"])
+      }),
+    {
+      confirm: (_workspace, { user }, password) =>
+        Effect.sync(() => {
+          asked.push(`${user} ${Redacted.value(password)}`)
+          return Redacted.value(password) === "the password"
+        })
+    }
+  )
 })
 
 describe("the home page", () => {
