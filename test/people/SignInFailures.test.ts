@@ -3,11 +3,18 @@ import { Clock, Effect, Layer, Option, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { makeRecords } from "../../core/engine/Records.ts"
-import { FailureTable, failuresKind, type Rule, shareFailures, toTell } from "../../core/people/SignInFailures.ts"
+import {
+  FailureTable,
+  failuresKind,
+  latest,
+  type Rule,
+  shareFailures,
+  toTell
+} from "../../core/people/SignInFailures.ts"
 import { type Attempt, SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { type NewRecord, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { currentInstant, type Instant } from "../../core/rules/Instant.ts"
+import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -201,6 +208,83 @@ describe("whatever attempts come to, in any order", () => {
         }
       })
     ))
+})
+
+describe("what is kept of failures", () => {
+  const start = Instant.make(1_900_000_000_000)
+
+  test("stays, however many attempts elsewhere came to nothing", () => {
+    const table = new FailureTable(plain, toTell())
+    for (let n = 0; n < 3; n++) {
+      table.begin(home, "guessed", start)
+      table.fail(home, "guessed", start)
+    }
+    // As many as would push it out, if each left something behind.
+    for (let n = 0; n < 110_000; n++) {
+      table.begin(home, `${n}`, start)
+      table.undo(home, `${n}`)
+    }
+    table.undo(home, "nobody")
+    table.ask(home, "nobody")
+    expect(["guessed", "nobody"].map((of) => table.count(home, of, start))).toEqual([3, 0])
+  })
+
+  test("is told with the moment of the last failure, and a success with its own, once", () =>
+    run(
+      Effect.gen(function* () {
+        const one = yield* counterOver(yield* Storage)
+        const act = (name: keyof typeof one.acts) => Effect.map(currentInstant, (now) => one.acts[name](now))
+        const share = Effect.gen(function* () {
+          yield* TestClock.adjust("1 second")
+          yield* one.share
+          const [record] = yield* told
+          const { count, last } = Object(record?.body)
+          return [count, last - start, record?.version]
+        })
+        yield* act("begin")
+        yield* act("fail")
+        expect(yield* share).toEqual([1, 0, 1])
+        yield* act("begin")
+        yield* act("succeed")
+        expect(yield* share).toEqual([0, 2 * second, 2])
+        yield* act("begin")
+        yield* act("succeed")
+        expect(yield* share).toEqual([0, 2 * second, 2])
+      })
+    ))
+
+  test("is told again by whoever knows of it, where the store has lost it", () =>
+    run(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        const [one, other] = [yield* counterOver(storage), yield* counterOver(storage)]
+        const fail = (of: typeof one) =>
+          Effect.gen(function* () {
+            of.acts.begin(yield* currentInstant)
+            of.acts.fail(yield* currentInstant)
+            yield* of.share
+          })
+        for (const of of [one, one, one, other]) yield* fail(of)
+        for (const { id } of yield* told) yield* storage.remove({ workspace: home, kind: "limit", id })
+        other.acts.begin(yield* currentInstant)
+        yield* fail(other)
+        expect((yield* told).map(({ body }) => Object(body).count)).toEqual([5])
+        expect(other.count(start)).toBe(6)
+      })
+    ))
+
+  test.each([
+    [0, 24],
+    [0.5, 1],
+    [1, 1],
+    [4.9, 1],
+    [5, 24],
+    [60, 24]
+  ])("is for %d of them swept %d hours after the last", (count, hours) => {
+    const shared = { id: "x", count, last: start, toldAt: Instant.make(0) }
+    expect(failuresKind.expiresAt(shared)).toBe(Instant.make(start + hours * hour))
+    expect([latest(start, shared.toldAt), latest(shared.toldAt, start)]).toEqual([start, start])
+  })
 })
 
 describe("guessing over several processes", () => {
