@@ -28,6 +28,12 @@ export interface Worth {
   readonly place: PlaceName | null
 }
 
+/** What a token says to everybody who can read it (RFC 9068 §2.2). */
+export interface Readable extends Worth {
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
 /** What the model says about an answer; where the documents leave a choice, several statuses or codes fit. */
 export type Expectation =
   /** An OAuth error as JSON. */
@@ -63,6 +69,8 @@ export type Expectation =
       readonly boundTo: KeyName | null
       /** `same`: byte for byte what that command was answered. */
       readonly refresh: "none" | "new" | { readonly sameAs: Ref }
+      /** `null`: the access token is a reference that nobody else reads. */
+      readonly readable: Readable | null
       /** `null`: there is no ID token. */
       readonly identity: Identity | null
     }

@@ -15,6 +15,8 @@ export interface Client {
   readonly mayAskByDevice: boolean
   /** An owner registered it for assertions of issuers (RFC 7523 §2.1). */
   readonly bringsAssertions: boolean
+  /** The key of one that signs. */
+  readonly signsWith: KeyName | null
   /** Of the host's own grant types, those that it registered for. */
   readonly ownGrants: ReadonlyArray<string>
   readonly redirects: ReadonlyArray<string>
@@ -188,6 +190,13 @@ export interface Assertion extends Attest {
   readonly expiresAt: number
 }
 
+/** What a client signed and showed: nobody takes it again before it would be refused for its age. */
+export interface Spent {
+  readonly client: Ref
+  readonly of: Ref
+  readonly until: number
+}
+
 /** Everything that the protocol's answers depend on. Random values have names here, never texts. */
 export interface State {
   readonly now: number
@@ -209,6 +218,8 @@ export interface State {
   readonly met: ReadonlyMap<string, number>
   /** By the command whose answer had it. */
   readonly idTokens: ReadonlyMap<Ref, IdToken>
+  /** By client and the command whose assertion it was. */
+  readonly spent: ReadonlyMap<string, Spent>
 }
 
 export const beginning = (now: number): State => ({
@@ -225,7 +236,8 @@ export const beginning = (now: number): State => ({
   trusted: new Map(),
   assertions: new Map(),
   met: new Map(),
-  idTokens: new Map()
+  idTokens: new Map(),
+  spent: new Map()
 })
 
 export const sealingKey = (state: State): number => state.keys[0] ?? 0
@@ -267,6 +279,11 @@ export const withIdToken = (state: State, ref: Ref, idToken: IdToken): State => 
 export const withRefresh = (state: State, ref: Ref, refresh: RefreshToken): State => ({
   ...state,
   refresh: put(state.refresh, ref, refresh)
+})
+
+export const withSpent = (state: State, spent: Spent): State => ({
+  ...state,
+  spent: put(state.spent, `${spent.client} ${spent.of}`, spent)
 })
 
 export const trustedIn = (workspace: WorkspaceNumber, issuer: AsserterName): string => `${workspace} ${issuer}`

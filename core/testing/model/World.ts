@@ -38,6 +38,10 @@ export interface World {
   readonly places?: boolean
   /** Clients bring assertions of issuers that an owner trusts. A system other than the core has no part in it either. */
   readonly assertions?: boolean
+  /** There are clients that sign. A system other than the core has no part in it either. */
+  readonly signers?: boolean
+  /** Every API asks for JWTs (RFC 9068). A system other than the core has no part in it either. */
+  readonly jwts?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
@@ -67,6 +71,10 @@ export const byeAddress = "https://app.example/bye?kept=1"
 
 /** Who is here from the start, in every workspace. */
 export const residents: ReadonlyArray<string> = ["ann", "bob"]
+
+/** How far the clock of a client that signs may be off, and how far away the end of what it signs may be. */
+export const signerLeeway = 10 * second
+export const longestSigned = 5 * minute
 
 /** How far the clock of an issuer of assertions may be off, and how far away the end of one may be. */
 export const assertionLeeway = 10 * second

@@ -12,16 +12,23 @@ import { introspect } from "./introspect.ts"
 import { ownGrant } from "./ownGrant.ts"
 import { keepHouse, wait } from "./pass.ts"
 import { belong, endAll } from "./place.ts"
+import { withProofSpent } from "./proof.ts"
 import { push, visit } from "./push.ts"
 import type { Alternative, Facts } from "./Rule.ts"
 import { redeem } from "./redeem.ts"
 import { refresh } from "./refresh.ts"
 import { register } from "./register.ts"
+import { rekey } from "./rekey.ts"
 import { revoke } from "./revoke.ts"
 import { signOut } from "./signOut.ts"
 
 /** All the ways in which a step may come out; nothing where it speaks of something that never came to be. */
 export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
+  const spent = withProofSpent(facts, step)
+  return predicted(facts, step).map((alternative) => ({ ...alternative, next: spent(alternative.next) }))
+}
+
+const predicted = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
   switch (step._tag) {
     case "Register":
       return register(facts, step)
@@ -73,6 +80,8 @@ export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> =>
       return check(facts, step)
     case "DeleteClient":
       return deleteClient(facts, step)
+    case "Rekey":
+      return rekey(facts, step)
     case "Wait":
       return wait(facts, step)
     case "Housekeeping":

@@ -29,6 +29,7 @@ const grantsOf = (kind: ClientKind, world: World): ReadonlyArray<string> => {
   if (kind === "device") return [deviceGrant, "refresh_token"]
   const code = ["authorization_code", "refresh_token"]
   if (kind === "device with a secret") return [...code, deviceGrant]
+  if (kind === "signer") return [...code, ...alone]
   return kind === "both" ? [...code, ...alone, ...ownGrantTypes(world).map(({ name }) => name)] : code
 }
 
@@ -60,7 +61,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
       const grants = grantsOf(command.kind, world)
       const isPublic = hasNoSecret(command.kind)
       const own = world.methods.find(({ name }) => command.kind === `by ${name}`)
-      const hasSecret = own?.issuesSecret ?? !isPublic
+      const hasSecret = own?.issuesSecret ?? !(isPublic || command.kind === "signer")
       const ownGrants = ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : []))
       // An owner's is written at once, and one that a grant type of the host's own may give tokens before.
       const isHeld = world.rowsAtConsent === true && command.kind !== "enterprise" && ownGrants.length === 0
@@ -75,6 +76,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             mayUseCodes: grants.includes("authorization_code"),
             mayActAlone: grants.includes("client_credentials"),
             mayAskByDevice: grants.includes(deviceGrant),
+            signsWith: command.kind === "signer" ? "first" : null,
             bringsAssertions: grants.includes(assertionGrant),
             ownGrants,
             redirects: command.redirects,

@@ -13,6 +13,7 @@ import { pushRules, visitRules } from "./push.ts"
 import { redeemRules } from "./redeem.ts"
 import { refreshRules } from "./refresh.ts"
 import { registerRules } from "./register.ts"
+import { rekeyRules } from "./rekey.ts"
 import { revokeRules } from "./revoke.ts"
 import { signOutRules } from "./signOut.ts"
 
@@ -38,6 +39,7 @@ export const rows: ReadonlySet<string> = new Set(
     revokeRules,
     introspectRules,
     checkRules,
-    deleteClientRules
+    deleteClientRules,
+    rekeyRules
   ].flatMap((rules) => rules.map(({ name }) => name))
 )

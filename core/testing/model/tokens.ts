@@ -11,6 +11,7 @@ import {
   withIdToken,
   withRefresh
 } from "./State.ts"
+import { worthOf } from "./standing.ts"
 
 interface Issued {
   readonly ref: Ref
@@ -60,17 +61,10 @@ const withAccessToken = (
   const latest = exchanged?.expiresAt ?? full
   const expiries = new Set([full, Math.min(end, full)].map((at) => Math.min(at, latest)))
   const identity = issued.identifies === true ? identityOf(facts, state, issued) : null
+  const workspace = state.clients.get(grant.client)?.workspace ?? 0
   return [...expiries].map((expiresAt) => {
-    const expect: Expectation = {
-      _tag: "Tokens",
-      scope,
-      expiresIn: Math.floor((expiresAt - state.now) / 1000),
-      boundTo,
-      refresh,
-      identity
-    }
     const key = sealingKey(state)
-    const access = {
+    const access: Access = {
       grant: grant.name,
       scope,
       resource,
@@ -80,10 +74,19 @@ const withAccessToken = (
       isRevoked: false,
       actors: exchanged?.actors ?? []
     }
+    const worth = worthOf({ _tag: "access", access, grant }, facts.world.issuers[workspace])
+    const expect: Expectation = {
+      _tag: "Tokens",
+      scope,
+      expiresIn: Math.floor((expiresAt - state.now) / 1000),
+      boundTo,
+      refresh,
+      readable: facts.world.jwts === true ? { ...worth, issuedAt: state.now, expiresAt } : null,
+      identity
+    }
     const next = withAccess(state, ref, access)
     if (identity === null) return { expect, next }
     const { client, user } = identity
-    const workspace = state.clients.get(client)?.workspace ?? 0
     return { expect, next: withIdToken(next, ref, { client, user, workspace, expiresAt }) }
   })
 }

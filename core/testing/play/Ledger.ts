@@ -1,7 +1,7 @@
 import type { HttpResponse } from "../../http/Http.ts"
 import type { Presented, Step } from "../script/Command.ts"
 import { type ConsentForm, readConsentForm } from "./ConsentForm.ts"
-import { readIdToken } from "./proofs.ts"
+import { readSigned } from "./proofs.ts"
 import { jsonOf, locationOf, textField } from "./reading.ts"
 
 /** Which text stands behind each name. What a system hands out is written down here, and nowhere in the model. */
@@ -63,6 +63,7 @@ export const needs = (step: Step): ReadonlyArray<string> => {
     case "Check":
       return presentedNeeds(step.token)
     case "DeleteClient":
+    case "Rekey":
       return [`client#${step.client}`, ...(step.with === null ? [] : [`registration#${step.with}`])]
     default:
       return []
@@ -123,7 +124,7 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       keep("access", textField(body, "access_token"))
       keep("refresh", textField(body, "refresh_token"))
       keep("id token", textField(body, "id_token"))
-      keep("sid", textField(readIdToken(textField(body, "id_token"))?.claims ?? null, "sid"))
+      keep("sid", textField(readSigned(textField(body, "id_token"))?.claims ?? null, "sid"))
       break
     }
     default:

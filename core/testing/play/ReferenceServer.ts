@@ -2,7 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { Effect } from "effect"
 import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Expectation, Identity, Worth } from "../model/Expectation.ts"
+import type { Expectation, Identity, Readable, Worth } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { beginning, type State } from "../model/State.ts"
 import { byeAddress, deviceTtl, pollInterval, pushedTtl, type World } from "../model/World.ts"
@@ -60,6 +60,21 @@ const toldOf = ({ actors, boundTo, client, issuer, place, resource, scope, user 
   aud: resource?.split(" ") ?? issuer,
   ...(boundTo === null ? {} : { cnf: { jkt: jktOf(boundTo) } })
 })
+
+const accessOf = (readable: Readable | null, { id }: Step): string =>
+  readable === null
+    ? `access-${id}`
+    : signedText(
+        { typ: "at+jwt", alg: "ES256" },
+        {
+          iss: readable.issuer,
+          sub: readable.user ?? `client-${readable.client}`,
+          iat: Math.floor(readable.issuedAt / 1000),
+          exp: Math.floor(readable.expiresAt / 1000),
+          jti: `${id}`,
+          ...toldOf({ ...readable, user: null })
+        }
+      )
 
 /** An answer that is as expected, with texts that follow from the names. */
 const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse | null => {
@@ -125,10 +140,10 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
       const refresh = state.refresh.get(step.id)
       return json(200, {
         token_type: expect.boundTo === null ? "Bearer" : "DPoP",
-        access_token: `access-${step.id}`,
+        access_token: accessOf(expect.readable, step),
         expires_in: expect.expiresIn,
         scope: expect.scope.join(" "),
-        ...(expect.identity === null ? {} : { id_token: idTokenOf(expect.identity, `access-${step.id}`) }),
+        ...(expect.identity === null ? {} : { id_token: idTokenOf(expect.identity, accessOf(expect.readable, step)) }),
         ...(step._tag === "Exchange" ? { issued_token_type: accessTokenType } : {}),
         ...(expect.refresh === "none" || refresh === undefined
           ? {}

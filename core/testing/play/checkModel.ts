@@ -64,7 +64,9 @@ export const scriptOf = (
     openId: seed % 16 === 7 || seed % 16 === 10 || signOuts,
     signOuts,
     places: seed % 16 === 14,
-    assertions: of(2, 6, 18, 38, 66, 70, 82, 102)
+    assertions: of(2, 6, 18, 38, 66, 70, 82, 102),
+    signers: of(4, 35, 60, 98, 99, 111),
+    jwts: of(19, 39, 43, 83, 98, 103)
   }
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
   return { world, script: generate(dice, world, longest) }

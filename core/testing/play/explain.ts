@@ -62,7 +62,8 @@ const keyOf = ({ now, keys, ...maps }: State): string =>
       maps.access,
       maps.refresh,
       maps.places,
-      maps.met
+      maps.met,
+      maps.spent
     ].map(sorted)
   ])
 

@@ -20,6 +20,7 @@ import { ClientId, PlaceId, UserId } from "../../rules/Id.ts"
 import { Instant } from "../../rules/Instant.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
 import { TooManyRequests } from "../../rules/Refusal.ts"
+import { ResourceAddress } from "../../rules/Resource.ts"
 import { openIdScopes, ScopeName, ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
 import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
@@ -43,10 +44,13 @@ export interface InProcess {
 
 const utf8 = new TextEncoder()
 
-const workspaceOf = ({ issuers }: World, number: WorkspaceNumber): Workspace => ({
+const workspaceOf = ({ issuers, jwts }: World, number: WorkspaceNumber): Workspace => ({
   id: WorkspaceId.make(`workspace-${number}`),
   issuer: Issuer.make(issuers[number]),
-  name: `Workspace ${number}`
+  name: `Workspace ${number}`,
+  ...(jwts === true
+    ? { resources: [{ at: ResourceAddress.make(`${issuers[number]}/`), name: "All", accessTokenFormat: "jwt" }] }
+    : {})
 })
 
 export const workspacesOf = (world: World): ReadonlyArray<Workspace> => [workspaceOf(world, 0), workspaceOf(world, 1)]
@@ -219,7 +223,7 @@ export const inProcess = Effect.fnUntraced(function* (
         Pages.layer(),
         Workspaces.layerByHost(workspacesOf(world)),
         // Without it the core knows no keys.
-        world.keys === true || world.openId === true || world.assertions === true
+        [world.keys, world.openId, world.assertions, world.signers, world.jwts].includes(true)
           ? Layer.succeed(Signatures, scriptSignatures(signatures))
           : Layer.empty
       ),

@@ -1,13 +1,13 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { base64Url } from "../../codec/Base64Url.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Expectation, Identity, Worth } from "../model/Expectation.ts"
+import type { Expectation, Identity, Readable, Worth } from "../model/Expectation.ts"
 import { sameResource } from "../model/resource.ts"
 import { byeAddress, deviceTtl, pollInterval, pushedTtl } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
 import { readConsentForm, readSignOutForm } from "./ConsentForm.ts"
 import type { Ledger } from "./Ledger.ts"
-import { jktOf, readIdToken } from "./proofs.ts"
+import { jktOf, readSigned } from "./proofs.ts"
 import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
 import { accessTokenType } from "./requestOf.ts"
 
@@ -156,7 +156,7 @@ const told = new Set(["iss", "sub", "aud", "exp", "iat", "at_hash", "auth_time",
 
 const idTokenIs = ({ ledger }: Comparing, body: JsonObject | null, expected: Identity | null): Complaint => {
   if (expected === null) return unless(body?.id_token === undefined, "there is an id_token that nobody asked for")
-  const read = readIdToken(textField(body, "id_token"))
+  const read = readSigned(textField(body, "id_token"))
   if (read === null) return "id_token is missing, or nobody signed it"
   const { claims, header } = read
   const { authTime, client, issuer, nonce, now, sameSession, user } = expected
@@ -199,7 +199,8 @@ const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "To
       "issued_token_type is not that of an access token, or of no exchange"
     ),
     refreshIs(comparing, textField(body, "refresh_token"), expect.refresh),
-    idTokenIs(comparing, body, expect.identity)
+    idTokenIs(comparing, body, expect.identity),
+    formatIs(comparing, textField(body, "access_token"), expect.readable)
   )
 }
 
@@ -227,8 +228,11 @@ const actIs = (ledger: Ledger, act: unknown, [last, ...before]: ReadonlyArray<Re
   return act.sub === ledger.get(`client#${last}`) && actIs(ledger, inner, before)
 }
 
-const worthIs = (comparing: Comparing, expect: Worth): Complaint => {
-  const body = jsonOf(comparing.response)
+const worthIs = (
+  comparing: Comparing,
+  expect: Worth,
+  body: JsonObject | null = jsonOf(comparing.response)
+): Complaint => {
   return first(
     scopeIs(body, expect.scope),
     unless(textField(body, "client_id") === comparing.ledger.get(`client#${expect.client}`), "client_id is another's"),
@@ -241,6 +245,32 @@ const worthIs = (comparing: Comparing, expect: Worth): Complaint => {
         (expect.boundTo === null ? undefined : JSON.stringify({ jkt: jktOf(expect.boundTo) })),
       `cnf is not of the key ${expect.boundTo}`
     )
+  )
+}
+
+/** All that an access token may say (RFC 9068 §2.2, RFC 9470 §6.1): nothing of a person but the id. */
+const readable = new Set(
+  "iss sub aud client_id exp iat jti scope implied_scope cnf principal act place auth_time acr grant ref".split(" ")
+)
+
+const formatIs = (comparing: Comparing, text: string | null, expect: Readable | null): Complaint => {
+  const read = readSigned(text)
+  if (expect === null) return unless(read === null, "the access token says what nobody asked it to")
+  if (read === null) return "the access token is no JWT, or nobody signed it"
+  const { claims, header } = read
+  const seconds = (at: number) => Math.floor(at / 1000)
+  return first(
+    unless(header.typ === "at+jwt" && header.alg === "ES256", "the header is not that of a JWT access token"),
+    unless(claims.iss === expect.issuer, `iss of the access token is not ${expect.issuer}`),
+    unless(claims.sub === (expect.user ?? claims.client_id), "sub of the access token is another's"),
+    unless(claims.iat === seconds(expect.issuedAt), "iat of the access token is not now"),
+    unless(claims.exp === seconds(expect.expiresAt), "exp of the access token is not its end"),
+    unless(typeof claims.jti === "string" && claims.jti !== "", "the access token has no jti"),
+    unless(
+      Object.keys(claims).every((name) => readable.has(name)),
+      "the access token tells more than it may"
+    ),
+    worthIs(comparing, expect, claims)
   )
 }
 

@@ -45,6 +45,7 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "AskDevice":
     case "AllowExchange":
     case "DeleteClient":
+    case "Rekey":
       return [step.client]
     case "Attest":
       return step.names === null ? [] : [step.names]

@@ -3,11 +3,12 @@ import { Effect, Option } from "effect"
 import { base64Url } from "../../codec/Base64Url.ts"
 import { readJws } from "../../codec/Jws.ts"
 import { SignatureFault, type Signatures } from "../../ports/Signatures.ts"
-import { type PublicKey, thumbprint } from "../../rules/Jwk.ts"
+import { type Algorithm, type PublicKey, thumbprint } from "../../rules/Jwk.ts"
 import { digestOf } from "../../rules/Secret.ts"
+import { signedUntil } from "../model/proof.ts"
 import { resourceText } from "../model/resource.ts"
 import type { World } from "../model/World.ts"
-import type { AsserterName, Attest, KeyName, Ref, ShownKey } from "../script/Command.ts"
+import type { AsserterName, Attest, KeyName, Ref, ShownKey, SignedAs } from "../script/Command.ts"
 import type { JsonObject } from "./reading.ts"
 
 const utf8 = new TextEncoder()
@@ -28,9 +29,12 @@ const signature = (x: string, text: string): string => digestOf(`${x} ${text}`)
 /** What signs ID tokens, whatever the key. */
 const signer = "the server"
 
-const publicKey: PublicKey = { kty: "RSA", n: base64Url(new Uint8Array(256).fill(255)), e: "AQAB" }
+const publicKeyFor = (algorithm: Algorithm): PublicKey =>
+  algorithm === "ES256"
+    ? { kty: "EC", crv: "P-256", x: keys.first.x, y: keys.second.x }
+    : { kty: "RSA", n: base64Url(new Uint8Array(256).fill(255)), e: "AQAB" }
 
-export interface IdToken {
+export interface SignedByServer {
   readonly header: JsonObject
   readonly claims: JsonObject
 }
@@ -40,8 +44,8 @@ export const signedText = (header: object, claims: object): string => {
   return `${text}.${signature(signer, text)}`
 }
 
-/** An ID token whose signature holds; `null`: none, or a forged one. */
-export const readIdToken = (text: string | null): IdToken | null => {
+/** What the server signed, an ID token or an access token; `null`: none of that, or forged. */
+export const readSigned = (text: string | null): SignedByServer | null => {
   const read = text === null ? undefined : Option.getOrUndefined(readJws(text))
   const end = text?.lastIndexOf(".") ?? 0
   const holds = text !== null && signature(signer, text.slice(0, end)) === text.slice(end + 1)
@@ -78,6 +82,31 @@ export const issuerText = (name: AsserterName): string => `https://login.${name}
 export const issuerKey = (issuer: AsserterName, name: KeyName): PublicKey & { readonly kty: "OKP" } =>
   keyOf(`${name} of ${issuer}`)
 
+/** The key of a client that signs, by the name that a script has for it. */
+export const clientKey = (client: Ref, name: KeyName): PublicKey & { readonly kty: "OKP" } =>
+  keyOf(`${name} of client ${client}`)
+
+/** What a client writes to prove itself (RFC 7523 §3); `forged`: nobody's key signed it. */
+export const clientAssertion = (
+  { audience, idOf, key, lives }: SignedAs,
+  request: {
+    readonly step: Ref
+    readonly client: Ref
+    readonly id: string
+    readonly issuer: string
+    readonly endpoint: string
+    readonly now: number
+    readonly isForged: boolean
+  }
+): string => {
+  const { client, endpoint, id, isForged, issuer, now, step } = request
+  const elsewhere = "https://elsewhere.example"
+  const aud = { issuer, endpoint, elsewhere, several: [issuer, elsewhere] }[audience]
+  const claims = { iss: id, sub: id, aud, jti: `shown by #${idOf ?? step}`, exp: signedUntil(now, { lives }) / 1000 }
+  const text = `${part({ typ: "JWT", alg: "EdDSA" })}.${part(claims)}`
+  return `${text}.${signature(isForged ? "nobody" : clientKey(client, key).x, text)}`
+}
+
 /** What an issuer writes about somebody (RFC 7523 §3). */
 export const assertionOf = (
   { audience, id, issuer, key, kind, lives, names, resource, scope, subject, workspace }: Attest,
@@ -109,13 +138,14 @@ export const assertionOf = (
   return `${text}.${signature(issuerKey(issuer, key).x, text)}`
 }
 
-/** What scripts sign by themselves. */
-const ofScripts: ReadonlySet<unknown> = new Set(["dpop+jwt", "oauth-id-jag+jwt", "JWT"])
+/** What scripts sign by themselves, and what the server signs in one. */
+const ofScripts: ReadonlySet<unknown> = new Set(["dpop+jwt", "oauth-id-jag+jwt", "JWT", "at+jwt"])
 
 /** Verifies the proofs of scripts, and signs ID tokens; all else is what the host's own adapter says, where it has one. */
 export const scriptSignatures = (own: Signatures["Service"]): Signatures["Service"] => ({
   ...own,
-  makeKey: (_algorithm, wrappingOf) => {
+  makeKey: (algorithm, wrappingOf) => {
+    const publicKey = publicKeyFor(algorithm)
     wrappingOf(publicKey)
     return Effect.succeed({ publicKey, wrapped: "by a script" })
   },

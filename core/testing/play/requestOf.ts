@@ -1,6 +1,7 @@
 import type { HttpRequest } from "../../http/Http.ts"
 import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
 import { ownGrantTypes } from "../model/ownGrant.ts"
+import { plainlySigned } from "../model/proof.ts"
 import { assertionGrant, deviceGrant } from "../model/register.ts"
 import { resourceText } from "../model/resource.ts"
 import { byeAddress, type WorkspaceNumber, type World } from "../model/World.ts"
@@ -10,13 +11,16 @@ import {
   type Decide,
   type Enter,
   hasNoSecret,
+  type KeyName,
   type Poll,
   type Proof,
   type Push,
   type Redeem,
   type Ref,
   type Register,
+  type Rekey,
   type ShownKey,
+  type SignedAs,
   type SignOut,
   type Step,
   type Visit
@@ -25,7 +29,7 @@ import { redirectText } from "../script/redirectText.ts"
 import { readDeviceForm, readSignOutForm } from "./ConsentForm.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
 import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
-import { jktOf, proofOf } from "./proofs.ts"
+import { clientAssertion, clientKey, jktOf, proofOf } from "./proofs.ts"
 import type { Scenario } from "./Scenario.ts"
 
 type Pairs = ReadonlyArray<readonly [name: string, value: string]>
@@ -92,13 +96,17 @@ const provenBy = (
   return { ...request, headers: { get: (name) => (name.toLowerCase() === "dpop" ? proof : request.headers.get(name)) } }
 }
 
+/** RFC 7523 §2.2. */
+const clientAssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
 const form: Pairs = [["content-type", "application/x-www-form-urlencoded"]]
 
 const workspaceOf = ({ scenario }: Scene, client: Ref): WorkspaceNumber => scenario.register(client)?.workspace ?? 0
 
 /** RFC 6749 §2.3.1: what a client sends to prove itself. */
-const proven = (scene: Scene, client: Ref, proof: Proof): { readonly headers: Pairs; readonly body: Pairs } => {
-  const { ledger, scenario, world } = scene
+const proven = (scene: Scene, step: Posting, endpoint: string): { readonly headers: Pairs; readonly body: Pairs } => {
+  const { by: client, proof } = step
+  const { ledger, now, scenario, world } = scene
   const id = ledger.get(`client#${client}`) ?? ""
   const kind = scenario.register(client)?.kind
   if (hasNoSecret(kind)) {
@@ -106,7 +114,17 @@ const proven = (scene: Scene, client: Ref, proof: Proof): { readonly headers: Pa
   }
   const issuer = world.issuers[workspaceOf(scene, client)]
   const named = { id, secret: ledger.get(`secret#${client}`) ?? "", issuer }
-  const own = world.methods.find(({ name }) => kind === `by ${name}`)
+  const signing = (_: unknown, isRight: boolean): { readonly headers: Pairs; readonly body: Pairs } => {
+    const request = { step: step.id, client, id, issuer, endpoint, now, isForged: !isRight }
+    return {
+      headers: [],
+      body: [
+        ["client_assertion_type", clientAssertionType],
+        ["client_assertion", clientAssertion(step.signed ?? plainlySigned, request)]
+      ]
+    }
+  }
+  const own = kind === "signer" ? { show: signing } : world.methods.find(({ name }) => kind === `by ${name}`)
   switch (proof) {
     case "basic":
       return (own ?? byBasic).show(named, true)
@@ -126,11 +144,12 @@ interface Posting {
   readonly by: Ref
   readonly proof: Proof
   readonly key?: ShownKey | undefined
+  readonly signed?: SignedAs | undefined
 }
 
 const posted = (scene: Scene, path: string, step: Posting, fields: Pairs): HttpRequest => {
-  const { headers, body } = proven(scene, step.by, step.proof)
   const workspace = workspaceOf(scene, step.by)
+  const { headers, body } = proven(scene, step, scene.world.issuers[workspace] + path)
   const request = requestTo(scene, workspace, "POST", path, {
     headers: [...form, ...headers],
     body: encoded([...fields, ...body])
@@ -162,6 +181,12 @@ const oddMetadata = (step: Register): object => {
   }
 }
 
+/** RFC 7591 §2: what a client that signs says of itself. */
+const signingMembers = (client: Ref, key: KeyName): object => ({
+  token_endpoint_auth_method: "private_key_jwt",
+  jwks: { keys: [clientKey(client, key)] }
+})
+
 /** What a client says of itself when it registers. */
 export const metadataOf = (world: World, step: Register): object => {
   const usual = {
@@ -189,6 +214,12 @@ export const metadataOf = (world: World, step: Register): object => {
       return { client_name: usual.client_name, token_endpoint_auth_method: "none", grant_types: [deviceGrant] }
     case "device with a secret":
       return { ...usual, token_endpoint_auth_method: byPost.name, grant_types: ["authorization_code", deviceGrant] }
+    case "signer":
+      return {
+        ...usual,
+        ...signingMembers(step.id, "first"),
+        grant_types: ["authorization_code", "refresh_token", "client_credentials"]
+      }
     case "both":
       return {
         ...usual,
@@ -214,6 +245,21 @@ const registering = (scene: Scene, step: Register): HttpRequest =>
         ? "{redirect_uris"
         : JSON.stringify(step.odd === null ? metadataOf(scene.world, step) : oddMetadata(step))
   })
+
+/** RFC 7592 §2.2: all that it registered, with another key. */
+const rekeying = (scene: Scene, step: Rekey): HttpRequest => {
+  const registered = scene.scenario.register(step.client)
+  const id = scene.ledger.get(`client#${step.client}`) ?? ""
+  const token = step.with === null ? "made-up" : (scene.ledger.get(`registration#${step.with}`) ?? "")
+  const metadata = registered === undefined ? {} : metadataOf(scene.world, registered)
+  return requestTo(scene, workspaceOf(scene, step.client), "PUT", `/oauth/register/${id}`, {
+    headers: [
+      ["content-type", "application/json"],
+      ["authorization", `Bearer ${token}`]
+    ],
+    body: JSON.stringify({ ...metadata, ...signingMembers(step.client, step.key), client_id: id })
+  })
+}
 
 const named = ({ ledger }: Scene, client: Ref): Pairs => [["client_id", ledger.get(`client#${client}`) ?? ""]]
 
@@ -468,6 +514,8 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
         provenBy(scene, step.workspace, step, requestTo(scene, step.workspace, "GET", path, { headers }), text)
       )
     }
+    case "Rekey":
+      return unsigned(rekeying(scene, step))
     case "DeleteClient": {
       const token = step.with === null ? "made-up" : (ledger.get(`registration#${step.with}`) ?? "")
       const path = `/oauth/register/${ledger.get(`client#${step.client}`) ?? ""}`

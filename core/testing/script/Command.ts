@@ -9,6 +9,16 @@ export type Ref = number
  */
 export type Proof = "post" | "basic" | "wrong" | "missing" | "both"
 
+/** How a client that signs writes the assertion beside a request (RFC 7523 §3). */
+export interface SignedAs {
+  readonly key: KeyName
+  /** Until its end, from the second in which it is sent, in seconds. */
+  readonly lives: number
+  readonly audience: "issuer" | "endpoint" | "elsewhere" | "several"
+  /** The command whose assertion has the same id; without it, it has one of its own. */
+  readonly idOf?: Ref | undefined
+}
+
 /** What is presented where a token is asked for. */
 export interface Presented {
   readonly kind: "access" | "refresh" | "code" | "garbage"
@@ -26,6 +36,8 @@ export type ClientKind =
   /** Without a browser, public or not; the other one asks for codes as well. Drawn where the world has devices. */
   | "device"
   | "device with a secret"
+  /** One that signs (RFC 7523 §2.2): drawn where the world has them. */
+  | "signer"
   /** One that an owner registers for assertions: drawn where the world has them. */
   | "enterprise"
   | `by ${string}`
@@ -115,6 +127,7 @@ export interface Authorize extends Asked {
 export interface Push extends Asked {
   readonly _tag: "Push"
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly key?: ShownKey | undefined
 }
 
@@ -132,6 +145,7 @@ export interface AskDevice {
   readonly id: Ref
   readonly client: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly scope: string | null
   readonly resource: ResourceAsk
 }
@@ -154,6 +168,7 @@ export interface Poll {
   readonly shows: "the device code" | "the user code" | "garbage"
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly resource: ResourceAsk
 }
 
@@ -172,6 +187,7 @@ export interface Exchange {
   readonly token: Presented
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly scope: string | null
   readonly resource: ResourceAsk
 }
@@ -223,6 +239,7 @@ export interface Bring {
   readonly assertion: Ref
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly scope: string | null
   readonly resource: ResourceAsk
 }
@@ -291,6 +308,7 @@ export interface Redeem {
   readonly code: Ref
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly verifier: "right" | "wrong" | "missing" | "short"
   readonly redirect: "same" | "other" | "missing"
   readonly resource: ResourceAsk
@@ -304,6 +322,7 @@ export interface Refresh {
   readonly token: Presented
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly scope: string | null
   readonly resource: ResourceAsk
   readonly key?: ShownKey | undefined
@@ -314,6 +333,7 @@ export interface ClientCredentials {
   readonly id: Ref
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly scope: string | null
   readonly resource: ResourceAsk
   readonly key?: ShownKey | undefined
@@ -325,6 +345,7 @@ export interface OwnGrant {
   readonly id: Ref
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   /** The name of its row. */
   readonly grantType: string
   readonly fields: { readonly [name: string]: string }
@@ -336,6 +357,7 @@ export interface Revoke {
   readonly token: Presented
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
   readonly hint: "access_token" | "refresh_token" | "nonsense" | null
 }
 
@@ -345,6 +367,7 @@ export interface Introspect {
   readonly token: Presented
   readonly by: Ref
   readonly proof: Proof
+  readonly signed?: SignedAs | undefined
 }
 
 export interface Check {
@@ -361,6 +384,16 @@ export interface DeleteClient {
   readonly _tag: "DeleteClient"
   readonly id: Ref
   readonly client: Ref
+  /** Whose registration access token is shown; `null`: a made-up one. */
+  readonly with: Ref | null
+}
+
+/** A client that signs says that it has another key from now on (RFC 7592 §2.2). */
+export interface Rekey {
+  readonly _tag: "Rekey"
+  readonly id: Ref
+  readonly client: Ref
+  readonly key: KeyName
   /** Whose registration access token is shown; `null`: a made-up one. */
   readonly with: Ref | null
 }
@@ -406,6 +439,7 @@ export type Step =
   | Introspect
   | Check
   | DeleteClient
+  | Rekey
   | Wait
   | Housekeeping
 

@@ -38,6 +38,7 @@ import {
   type ResourceAsk,
   type Revoke,
   type ShownKey,
+  type SignedAs,
   type SignOut,
   type Step,
   type TrustIssuer,
@@ -78,6 +79,8 @@ const deviceKinds: Some<ClientKind> = ["device", "device", "device", "device wit
 
 const enterpriseKinds: Some<ClientKind> = ["enterprise", "enterprise"]
 
+const signerKinds: Some<ClientKind> = ["signer", "signer", "signer", "signer"]
+
 const ownKinds = ({ methods }: World): ReadonlyArray<ClientKind> => methods.map(({ name }) => `by ${name}` as const)
 
 const register = ({ dice, id, world }: Moment): Register => {
@@ -91,7 +94,8 @@ const register = ({ dice, id, world }: Moment): Register => {
     "both",
     ...ownKinds(world),
     ...(world.devices === true ? deviceKinds : []),
-    ...(world.assertions === true ? enterpriseKinds : [])
+    ...(world.assertions === true ? enterpriseKinds : []),
+    ...(world.signers === true ? signerKinds : [])
   ]
   const kind = dice.pick(kinds)
   const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
@@ -451,6 +455,36 @@ const withKey = ({ dice, state }: Moment, step: Step): Step => {
   }
 }
 
+const signedAudiences: Some<SignedAs["audience"]> = ["elsewhere", "several"]
+
+/** What a client that signs shows beside a step, as it should be or nearly so. */
+const withSigned = ({ dice, state }: Moment, step: Step): Step => {
+  if (!("proof" in step)) return step
+  const client = state.clients.get("by" in step ? step.by : step.client)
+  if (client === undefined || client.signsWith === null) return step
+  const shown = [...state.spent.values()].filter(({ client: by, until }) => by === client.ref && state.now < until)
+  const signed: SignedAs = {
+    key: mostly(dice, client.signsWith, keyNames, 12),
+    lives: mostly(dice, 60, [-11, -10, -9, 1, 300, 310, 311, 3600], 18),
+    audience: mostly(dice, dice.pick(["issuer", "endpoint"]), signedAudiences, 8),
+    ...(isSome(shown) && dice.chance(12) ? { idOf: young(dice, shown).of } : {})
+  }
+  return { ...step, signed }
+}
+
+const offersOfSigners = (moment: Moment, clients: ReadonlyArray<Client>): ReadonlyArray<Offer> => {
+  const { dice, id } = moment
+  // What one is that has no record yet, its identifier says for good.
+  const signers = clients.filter(({ heldUnder, signsWith }) => signsWith !== null && heldUnder === null)
+  return [
+    ...offersFor(signers, 7, (some) => {
+      const { ref, signsWith } = dice.pick(some)
+      const key = mostly<KeyName>(dice, signsWith === "first" ? "second" : "first", keyNames, 20)
+      return { _tag: "Rekey", id, client: ref, key, with: mostly(dice, ref, [null, anyClient(moment)], 25) }
+    })
+  ]
+}
+
 const decide = ({ dice, id }: Moment, pages: Some<Ref>): Decide => ({
   _tag: "Decide",
   id,
@@ -782,6 +816,17 @@ const withPrompt = ({ dice, state }: Moment, step: Step): Step => {
 /** A step that makes sense at this moment, or nearly does. */
 export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step | undefined => {
   const moment: Moment = { dice, world, state, id }
+  const step = drawnStep(moment)
+  // What is signed by a key under a seal key that was dropped is for its operator to mend.
+  const kept =
+    world.jwts === true && step?._tag === "Housekeeping" && step.what === "drop the oldest key"
+      ? { ...step, what: "sweep" as const }
+      : step
+  return world.signers === true && kept !== undefined ? withSigned(moment, kept) : kept
+}
+
+const drawnStep = (moment: Moment): Step | undefined => {
+  const { dice, id, state, world } = moment
   const clients = [...state.clients.values()]
   const pages = [...state.pages.values()]
   const people = approvedIn(state)
@@ -863,7 +908,8 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
       return { _tag: "DeleteClient", id, client, with: mostly(dice, client, [null, anyClient(moment)], 40) }
     }),
     [8, () => wait(moment)],
-    [3, () => housekeeping(moment)]
+    [3, () => housekeeping(moment)],
+    ...(world.signers === true ? offersOfSigners(moment, clients) : [])
   ]
   if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
   if (world.openId === true) {

@@ -1,9 +1,19 @@
 import type { Dice } from "../Dice.ts"
 import { predict } from "../model/predict.ts"
+import { plainlySigned } from "../model/proof.ts"
 import type { Facts } from "../model/Rule.ts"
 import { beginning, type GrantName, type State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
-import { type Command, type Fault, type KeyName, type Script, type Step, stepsOf, type Together } from "./Command.ts"
+import {
+  type Command,
+  type Fault,
+  type KeyName,
+  type Script,
+  type SignedAs,
+  type Step,
+  stepsOf,
+  type Together
+} from "./Command.ts"
 import { drawStep } from "./drawStep.ts"
 
 const none: ReadonlySet<string> = new Set()
@@ -61,7 +71,12 @@ const canMeet = (step: Step): boolean =>
 
 /** Company for a step: mostly the same again, else whatever else could be sent at that moment. */
 const company = (dice: Dice, world: World, state: State, step: Step, id: number): Step | undefined => {
-  if (dice.chance(65)) return { ...step, id }
+  if (dice.chance(65)) {
+    const signed = "signed" in step ? step.signed : undefined
+    // The same assertion, by two at once.
+    const again = signed !== undefined && dice.chance(40) ? { signed: { ...signed, idOf: signed.idOf ?? step.id } } : {}
+    return { ...step, ...again, id }
+  }
   const other = drawStep(dice, world, state, id)
   return other !== undefined && canMeet(other) ? other : undefined
 }
@@ -77,7 +92,7 @@ const drawUntroubled = (dice: Dice, world: World, state: State, id: number): Ste
 const drawCommand = (dice: Dice, world: World, state: State, id: number): Command | undefined => {
   const during = drawUntroubled(dice, world, state, id)
   // The first signature writes the key that signs, which is no step of the protocol.
-  if (world.openId === true) return during
+  if (world.openId === true || world.jwts === true || world.signers === true) return during
   if (during === undefined || !stepsOf(during).some(writes)) return during
   if (!dice.chance(during._tag === "Together" ? 35 : 8)) return during
   return { _tag: "Troubled", id, fault: dice.pick(faults), during }
@@ -95,11 +110,14 @@ const epilogue = (world: World, state: State, firstId: number): ReadonlyArray<St
     const workspace = state.clients.get(client)?.workspace ?? 0
     const token = { kind, ref }
     const next = () => firstId + steps.length
-    steps.push({ _tag: "Introspect", id: next(), token, by: client, proof: "post" })
+    const key = state.clients.get(client)?.signsWith ?? null
+    const signed: SignedAs | undefined = key === null ? undefined : { ...plainlySigned, key }
+    steps.push({ _tag: "Introspect", id: next(), token, by: client, proof: "post", signed })
     if (kind === "refresh") return
-    const key = boundTo ?? undefined
-    steps.push({ _tag: "Check", id: next(), token, at: world.places === true ? "guard" : "companies", workspace, key })
-    steps.push({ _tag: "Check", id: next(), token, at: "userinfo", workspace, key })
+    const shown = boundTo ?? undefined
+    const at = world.places === true || world.jwts === true ? "guard" : "companies"
+    steps.push({ _tag: "Check", id: next(), token, at, workspace, key: shown })
+    steps.push({ _tag: "Check", id: next(), token, at: "userinfo", workspace, key: shown })
   }
   for (const [ref, { boundTo, grant }] of [...state.access].slice(-lastLooks)) look("access", ref, grant, boundTo)
   for (const [ref, { grant }] of [...state.refresh].slice(-lastLooks)) look("refresh", ref, grant, null)

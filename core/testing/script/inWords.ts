@@ -114,6 +114,8 @@ const stepInWords = (step: Step): string => {
       return `${presented(step.token)} is shown at ${step.at} of workspace ${step.workspace}${unusual({ key: step.key }, [undefined])}`
     case "DeleteClient":
       return `client #${step.client} is deleted with ${step.with === null ? "a made-up token" : `the registration token of #${step.with}`}`
+    case "Rekey":
+      return `client #${step.client} has the key ${step.key} from now on, with ${step.with === null ? "a made-up token" : `the registration token of #${step.with}`}`
     case "Wait":
       return `${step.millis} ms pass (${step.until})`
     case "Housekeeping":
@@ -121,14 +123,23 @@ const stepInWords = (step: Step): string => {
   }
 }
 
+/** What is odd about what a client signed for its request. */
+const signedInWords = (step: Step): string =>
+  "signed" in step && step.signed !== undefined
+    ? unusual(
+        { signedBy: step.signed.key, lives: step.signed.lives, for: step.signed.audience, idOf: step.signed.idOf },
+        ["first", 60, "issuer", undefined]
+      )
+    : ""
+
 /** A command as a line that a person can follow. */
 export const inWords = (command: Command): string => {
   switch (command._tag) {
     case "Troubled":
       return `${inWords(command.during)}; write ${command.fault.write} is ${command.fault.what}`
     case "Together":
-      return `at once: ${command.steps.map((step) => `#${step.id} ${stepInWords(step)}`).join(" | ")}`
+      return `at once: ${command.steps.map((step) => `#${step.id} ${stepInWords(step)}${signedInWords(step)}`).join(" | ")}`
     default:
-      return `#${command.id} ${stepInWords(command)}`
+      return `#${command.id} ${stepInWords(command)}${signedInWords(command)}`
   }
 }

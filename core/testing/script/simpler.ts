@@ -1,4 +1,4 @@
-import type { Command, Step, Together } from "./Command.ts"
+import type { Command, Register, Step, Together } from "./Command.ts"
 
 /** One copy for each property that is not plain yet, with that one made plain. */
 const plainer = <S extends Step>(step: S, plain: Partial<S>): ReadonlyArray<S> =>
@@ -25,30 +25,33 @@ const plainest = {
   user: "ann"
 } as const
 
+/** Only one that signs has keys to change. */
+const isPlain = ({ kind, redirects }: Register): boolean => redirects.length === 0 || kind === "signer"
+
 const simplerStep = (step: Step): ReadonlyArray<Step> => {
   switch (step._tag) {
     case "Register":
       return [
         ...plainer(step, { odd: null, workspace: 0, isTold: undefined }),
         // What needs no redirect URI is of a kind that can be without. Never back from `public`, or there would be no end.
-        ...(step.redirects.length === 0 ? [] : plainer(step, { kind: "public" })),
-        ...(step.redirects.length === 0 || step.kind === "public" ? [] : plainer(step, { kind: "post" })),
+        ...(isPlain(step) ? [] : plainer(step, { kind: "public" })),
+        ...(isPlain(step) || step.kind === "public" ? [] : plainer(step, { kind: "post" })),
         ...(step.redirects.length > 1 ? [{ ...step, redirects: step.redirects.slice(0, 1) }] : [])
       ]
     case "Authorize":
       return plainer(step, { ...plainest, twice: null })
     case "Push":
-      return plainer(step, { ...plainest, proof: "post", key: undefined })
+      return plainer(step, { ...plainest, proof: "post", signed: undefined, key: undefined })
     case "AskDevice":
-      return plainer(step, { proof: "post", scope: null, resource: "none" })
+      return plainer(step, { proof: "post", signed: undefined, scope: null, resource: "none" })
     case "Enter":
       return plainer(step, { by: "viewer", user: "ann" })
     case "Poll":
-      return plainer(step, { proof: "post", shows: "the device code", resource: "none" })
+      return plainer(step, { proof: "post", signed: undefined, shows: "the device code", resource: "none" })
     case "Exchange":
-      return plainer(step, { proof: "post", scope: null, resource: "none" })
+      return plainer(step, { proof: "post", signed: undefined, scope: null, resource: "none" })
     case "Bring":
-      return plainer(step, { proof: "post", scope: null, resource: "none" })
+      return plainer(step, { proof: "post", signed: undefined, scope: null, resource: "none" })
     case "Attest":
       return plainer(step, { scope: null, resource: "none", subject: "ann", lives: 300 })
     case "SignOut":
@@ -56,22 +59,31 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
     case "Decide":
       return plainer(step, { by: "viewer", decision: "approve", place: undefined })
     case "Redeem":
-      return plainer(step, { proof: "post", verifier: "right", redirect: "same", resource: "none", key: undefined })
+      return plainer(step, {
+        proof: "post",
+        signed: undefined,
+        verifier: "right",
+        redirect: "same",
+        resource: "none",
+        key: undefined
+      })
     case "Refresh":
-      return plainer(step, { proof: "post", scope: null, resource: "none", key: undefined })
+      return plainer(step, { proof: "post", signed: undefined, scope: null, resource: "none", key: undefined })
     case "ClientCredentials":
-      return plainer(step, { proof: "post", scope: null, resource: "none", key: undefined })
+      return plainer(step, { proof: "post", signed: undefined, scope: null, resource: "none", key: undefined })
     case "Revoke":
-      return plainer(step, { proof: "post", hint: null })
+      return plainer(step, { proof: "post", signed: undefined, hint: null })
     case "OwnGrant":
     case "Introspect":
-      return plainer(step, { proof: "post" })
+      return plainer(step, { proof: "post", signed: undefined })
     case "Check":
       return plainer(step, { at: "companies", key: undefined })
     case "Wait":
       return step.millis > 1
         ? [1, Math.floor(step.millis / 2), step.millis - 1].map((millis) => ({ ...step, millis, until: "about then" }))
         : []
+    case "Rekey":
+      return plainer(step, { key: "first" })
     case "Visit":
     case "AllowExchange":
     case "EndSession":
