@@ -10,6 +10,7 @@ export interface Identity {
   /** §12.2: a refreshed one may leave the nonce out. */
   readonly isFirst: boolean
   readonly authTime: number | null
+  readonly tellsName: boolean
   readonly now: number
   /** Whose ID token named the same session. */
   readonly sameSession: Ref | null
@@ -78,7 +79,13 @@ export type Expectation =
   | (Worth & { readonly _tag: "Known" })
   | { readonly _tag: "Done"; readonly status: number }
   /** `worth`: what a guard tells whoever it lets a call through to. */
-  | { readonly _tag: "Admitted"; readonly user: string | null; readonly worth: Worth | null }
+  | {
+      readonly _tag: "Admitted"
+      readonly user: string | null
+      readonly worth: Worth | null
+      /** At userinfo, whether the person's name is told. */
+      readonly tellsName: boolean | null
+    }
   | { readonly _tag: "Turned away"; readonly status: number; readonly error: ReadonlyArray<string> | null }
   | { readonly _tag: "Forbidden" }
   /** Nothing was asked over HTTP. */

@@ -36,6 +36,7 @@ export interface Client {
 export interface SignIn {
   readonly nonce: string | null
   readonly tellsTime: boolean
+  readonly tellsName: boolean
   readonly isOffline: boolean
 }
 

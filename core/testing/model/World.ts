@@ -38,6 +38,8 @@ export interface World {
   readonly places?: boolean
   /** Clients bring assertions of issuers that an owner trusts. A system other than the core has no part in it either. */
   readonly assertions?: boolean
+  /** They are asked claim by claim. */
+  readonly claims?: boolean
   /** There are clients that sign. A system other than the core has no part in it either. */
   readonly signers?: boolean
   /** Every API asks for JWTs (RFC 9068). A system other than the core has no part in it either. */

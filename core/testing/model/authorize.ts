@@ -1,5 +1,6 @@
 import type { Authorize, Push } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
+import { asksForName, asksForTime, onlyAbout, widenedBy } from "./claims.ts"
 import { drawnFor, offerOf, placesOf } from "./place.ts"
 import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
@@ -15,6 +16,8 @@ export interface AuthorizeFacts extends Facts {
   readonly target: Target
   /** Whom `id_token_hint` names, and to whom: a request that signs nobody in never looks at it. */
   readonly hint: IdToken | undefined
+  /** Whom `claims` name, if anybody. */
+  readonly only: string | undefined
 }
 
 const wishes = ({ prompt }: AuthorizeFacts["command"]): ReadonlyArray<string> => prompt?.split(" ") ?? []
@@ -104,14 +107,24 @@ export const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
     name: "a hint is an ID token of this client's own (OpenID Connect Core §3.1.2.1)",
     when: ({ command, hint }) => hint !== undefined && hint.client !== command.client,
     errors: ["invalid_request"]
+  },
+  {
+    name: "claims are asked for by a JSON object (OpenID Connect Core §5.5)",
+    when: ({ command, scope }) => scope.includes("openid") && command.claims === "no claims",
+    errors: ["invalid_request"]
+  },
+  {
+    name: "a hint and claims that name two people name nobody (OpenID Connect Core §3.1.2.1, §5.5.1)",
+    when: ({ hint, only }) => hint !== undefined && only !== undefined && hint.user !== only,
+    errors: ["invalid_request"]
   }
 ]
 
 /** OpenID Connect Core §3.1.2.1: whether the session will not do, whoever's it is. Nobody signs in a second time. */
-const needsSignIn = ({ command, hint, state, world }: AuthorizeFacts): boolean => {
+const needsSignIn = ({ command, hint, only, state, world }: AuthorizeFacts): boolean => {
   const { fresh, user } = command
   const isTooOld = fresh !== undefined && (fresh === 0 || state.now > world.startsAt + fresh * 1000)
-  return isTooOld || (hint !== undefined && hint.user !== user)
+  return isTooOld || [hint?.user, only].some((one) => one !== undefined && one !== user)
 }
 
 /** What a person is asked. */
@@ -129,7 +142,8 @@ export const askedBy = ({ command, redirect, scope, state, target }: AuthorizeFa
     ? {
         signIn: {
           nonce: command.nonce ?? null,
-          tellsTime: command.maxAge === true || command.fresh !== undefined,
+          tellsTime: command.maxAge === true || command.fresh !== undefined || asksForTime(command.claims),
+          tellsName: asksForName(command.claims),
           isOffline: command.scope?.split(" ").includes("offline_access") === true
         }
       }
@@ -205,7 +219,7 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
 export const readAsked = <C extends AuthorizeFacts["command"]>(facts: Facts, command: C) => {
   const client = facts.state.clients.get(command.client)
   const redirect = client === undefined ? null : redirectText(client.redirects, command.redirect, command.twist)
-  const scope = grantable(command.scope, facts.world)
+  const scope = widenedBy(command.claims, grantable(command.scope, facts.world))
   return {
     ...facts,
     command,
@@ -214,7 +228,8 @@ export const readAsked = <C extends AuthorizeFacts["command"]>(facts: Facts, com
     redirectFits: redirect !== null && (client?.redirects ?? []).some((registered) => fits(redirect, registered)),
     scope,
     target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0),
-    hint: scope.includes("openid") ? facts.state.idTokens.get(command.hint ?? 0) : undefined
+    hint: scope.includes("openid") ? facts.state.idTokens.get(command.hint ?? 0) : undefined,
+    only: scope.includes("openid") ? onlyAbout(command.claims) : undefined
   }
 }
 

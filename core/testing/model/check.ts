@@ -23,7 +23,9 @@ const admitted = ({ state, standing, command, world }: CheckFacts): ReadonlyArra
   if (standing._tag !== "access") return []
   const user = command.at === "userinfo" ? standing.grant.user : null
   const worth = command.at === "guard" ? worthOf(standing, world.issuers[command.workspace]) : null
-  return [{ expect: { _tag: "Admitted", user, worth }, next: state }]
+  const isAsked = command.at === "userinfo" && world.claims === true
+  const tellsName = isAsked ? reaches(standing.access.scope, "profile") : null
+  return [{ expect: { _tag: "Admitted", user, worth, tellsName }, next: state }]
 }
 
 const hasScope = ({ standing, command }: CheckFacts): boolean =>

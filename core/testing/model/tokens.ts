@@ -41,6 +41,7 @@ const identityOf = ({ world }: Facts, state: State, { grant, ref }: Issued): Ide
     nonce: signIn.nonce,
     isFirst,
     authTime: signIn.tellsTime ? Math.floor(world.startsAt / 1000) : null,
+    tellsName: signIn.tellsName,
     now: Math.floor(state.now / 1000),
     sameSession: isFirst ? null : (identifiedBy ?? null)
   }

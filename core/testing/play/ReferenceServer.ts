@@ -10,6 +10,7 @@ import type { Ref, Step } from "../script/Command.ts"
 import type { Player } from "./Player.ts"
 import { jktOf, signedText } from "./proofs.ts"
 import { accessTokenType } from "./requestOf.ts"
+import { nameOf } from "./SystemUnderTest.ts"
 
 const noStore: ReadonlyArray<readonly [string, string]> = [["cache-control", "no-store"]]
 
@@ -31,7 +32,7 @@ const html = (status: number, body: string): HttpResponse => ({
   body
 })
 
-const idTokenOf = ({ authTime, client, issuer, nonce, now, user }: Identity, access: string): string =>
+const idTokenOf = ({ authTime, client, issuer, nonce, now, tellsName, user }: Identity, access: string): string =>
   signedText(
     { typ: "JWT", alg: "RS256" },
     {
@@ -43,6 +44,7 @@ const idTokenOf = ({ authTime, client, issuer, nonce, now, user }: Identity, acc
       at_hash: base64Url(sha256(new TextEncoder().encode(access)).slice(0, 16)),
       sid: `session of ${user} at ${client}`,
       ...(nonce === null ? {} : { nonce }),
+      ...(tellsName ? { name: nameOf(user) } : {}),
       ...(authTime === null ? {} : { auth_time: authTime })
     }
   )
@@ -159,6 +161,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
     case "Admitted":
       return json(200, {
         ...(expect.user === null ? {} : { sub: expect.user }),
+        ...(expect.tellsName === true ? { name: nameOf(expect.user ?? "") } : {}),
         ...(expect.worth === null ? {} : toldOf(expect.worth))
       })
     case "Turned away":

@@ -3,6 +3,9 @@ import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
 import type { WorkspaceNumber } from "../model/World.ts"
 import type { AsserterName, Fault, PlaceName, TrustTerms } from "../script/Command.ts"
 
+/** What everybody is called. */
+export const nameOf = (user: string): string => `Mx ${user}`
+
 /**
  * A running system, as a script sees it. Everything else goes over HTTP as a value.
  * A request whose process is killed by a fault answers 503, as the proxy before it would.

@@ -65,7 +65,8 @@ export const scriptOf = (
     signOuts,
     places: seed % 16 === 14,
     assertions: of(2, 6, 18, 38, 66, 70, 82, 102),
-    signers: of(4, 35, 60, 98, 99, 111),
+    claims: of(10, 15, 23, 31, 42, 50, 54, 58, 63, 74, 79, 90, 95, 118),
+    signers: of(4, 20, 35, 36, 60, 98, 99, 111),
     jwts: of(19, 39, 43, 83, 98, 103)
   }
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }

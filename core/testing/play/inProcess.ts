@@ -30,7 +30,7 @@ import { deviceTtl, placeScopes, pushedTtl, residents, type WorkspaceNumber, typ
 import type { PlaceName } from "../script/Command.ts"
 import { manualClock, withClock } from "./ManualClock.ts"
 import { issuerKey, issuerText, scriptSignatures } from "./proofs.ts"
-import type { SystemUnderTest } from "./SystemUnderTest.ts"
+import { nameOf, type SystemUnderTest } from "./SystemUnderTest.ts"
 import { troubledStorage } from "./TroubledStorage.ts"
 
 /** The core in this process, and everything that it said. */
@@ -123,7 +123,7 @@ const peopleOf = (world: World, { belonging, guests }: Known): ResourceOwner["Se
       if (make) guests.add(guest)
       return residents.includes(subject) || guests.has(guest) ? Option.some(UserId.make(subject)) : Option.none()
     }),
-  profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: `Mx ${user}` })
+  profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: nameOf(user) })
 })
 
 const signedIn = (world: World, name: string): SignedIn => ({

@@ -10,6 +10,7 @@ import type { Ledger } from "./Ledger.ts"
 import { jktOf, readSigned } from "./proofs.ts"
 import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
 import { accessTokenType } from "./requestOf.ts"
+import { nameOf } from "./SystemUnderTest.ts"
 
 /** What is known when an answer is compared. */
 export interface Comparing {
@@ -151,15 +152,15 @@ const refreshIs = (
 
 const firstHalf = (bytes: Uint8Array): Uint8Array => bytes.slice(0, bytes.length / 2)
 
-/** All that an ID token may tell where its request asked for no claims. */
-const told = new Set(["iss", "sub", "aud", "exp", "iat", "at_hash", "auth_time", "nonce", "sid"])
+/** All that an ID token may tell, the name where that was asked for. */
+const told = new Set(["iss", "sub", "aud", "exp", "iat", "at_hash", "auth_time", "nonce", "sid", "name"])
 
 const idTokenIs = ({ ledger }: Comparing, body: JsonObject | null, expected: Identity | null): Complaint => {
   if (expected === null) return unless(body?.id_token === undefined, "there is an id_token that nobody asked for")
   const read = readSigned(textField(body, "id_token"))
   if (read === null) return "id_token is missing, or nobody signed it"
   const { claims, header } = read
-  const { authTime, client, issuer, nonce, now, sameSession, user } = expected
+  const { authTime, client, issuer, nonce, now, sameSession, tellsName, user } = expected
   const hash = base64Url(firstHalf(sha256(new TextEncoder().encode(textField(body, "access_token") ?? ""))))
   const session = sameSession === null ? undefined : ledger.get(`sid#${sameSession}`)
   const isLeftOut = claims.nonce === undefined && (nonce === null || !expected.isFirst)
@@ -172,6 +173,7 @@ const idTokenIs = ({ ledger }: Comparing, body: JsonObject | null, expected: Ide
     unless(claims.iat === now && Number(claims.exp) > now, "id_token is not of now"),
     unless(claims.at_hash === hash, "at_hash is not of the access token"),
     unless(isLeftOut || claims.nonce === nonce, `nonce is not ${nonce}`),
+    unless(claims.name === (tellsName ? nameOf(user) : undefined), "name of id_token is not as it was asked for"),
     unless(claims.auth_time === (authTime ?? undefined), `auth_time is not ${authTime}`),
     unless(typeof claims.sid === "string" && (session === undefined || claims.sid === session), "sid is not the same"),
     unless(
@@ -282,9 +284,15 @@ const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Kno
   )
 
 const admitted = (comparing: Comparing, expect: Expectation & { readonly _tag: "Admitted" }): Complaint => {
-  const sub = textField(jsonOf(comparing.response), "sub")
+  const body = jsonOf(comparing.response)
+  const sub = textField(body, "sub")
+  const { tellsName } = expect
   return first(
     status(comparing, 200),
+    unless(
+      tellsName === null || textField(body, "name") === (tellsName ? nameOf(sub ?? "") : null),
+      `the name is ${tellsName === true ? "not told" : "told"}`
+    ),
     unless(expect.user === null || sub === expect.user, `sub is not ${expect.user}`),
     expect.worth === null ? null : worthIs(comparing, expect.worth)
   )

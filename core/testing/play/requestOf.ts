@@ -8,6 +8,7 @@ import { byeAddress, type WorkspaceNumber, type World } from "../model/World.ts"
 import { byBasic, byPost } from "../script/ClientMethod.ts"
 import {
   type Authorize,
+  claimsAsked,
   type Decide,
   type Enter,
   hasNoSecret,
@@ -276,6 +277,7 @@ const askedFor = (scene: Scene, step: Authorize | Push): Pairs => {
     ...optional("nonce", step.nonce ?? null),
     ...optional("max_age", step.fresh?.toString() ?? (step.maxAge === true ? "100000000" : null)),
     ...optional("prompt", step.prompt ?? null),
+    ...optional("claims", step.claims === undefined ? null : JSON.stringify(claimsAsked[step.claims])),
     ...optional("id_token_hint", step.hint === undefined ? null : (scene.ledger.get(`id token#${step.hint}`) ?? "")),
     ...optional("dpop_jkt", step.jkt === undefined ? null : jktOf(step.jkt))
   ]

@@ -92,6 +92,18 @@ export type KeyName = "first" | "second"
 /** The key that a proof beside a request is made with (RFC 9449 §4); `forged`: it names the first, which did not sign. */
 export type ShownKey = KeyName | "forged"
 
+/** What is asked one by one of whoever signs in (OpenID Connect Core §5.5). */
+export const claimsAsked = {
+  "name in the ID token": { id_token: { name: null } },
+  "name at userinfo": { userinfo: { name: { essential: true } } },
+  "time of sign-in": { id_token: { auth_time: null } },
+  "name and time": { id_token: { auth_time: { essential: true }, name: null }, userinfo: { nobody_knows: null } },
+  "only ann": { id_token: { sub: { value: "ann" } } },
+  "only bob": { userinfo: { sub: { value: "bob" } } },
+  "no claims": ["name"]
+} as const
+export type ClaimsAsked = keyof typeof claimsAsked
+
 /** What a client asks a person for. */
 interface Asked {
   readonly id: Ref
@@ -113,6 +125,7 @@ interface Asked {
   /** One that not every session keeps to, in seconds. */
   readonly fresh?: number | undefined
   readonly prompt?: string | undefined
+  readonly claims?: ClaimsAsked | undefined
   /** The command whose answer had the ID token that is sent as a hint. */
   readonly hint?: Ref | undefined
 }

@@ -20,6 +20,7 @@ import {
   type Attest,
   type Authorize,
   type Bring,
+  type ClaimsAsked,
   type ClientKind,
   type Decide,
   type Enter,
@@ -126,6 +127,15 @@ const signInScopes: Some<string> = [
   "openid offline_access",
   "api openid offline_access"
 ]
+const claims: Some<ClaimsAsked> = [
+  "name in the ID token",
+  "name at userinfo",
+  "time of sign-in",
+  "name and time",
+  "only ann",
+  "only bob",
+  "no claims"
+]
 const severalResources: Some<ResourceAsk> = ["two", "two", "the other", "one of elsewhere", "below"]
 const scopes: Some<string> = ["api", "profile", "api profile", "profile api", "api nonsense", "nonsense", "", "api api"]
 const strangeResources: Some<ResourceAsk> = ["elsewhere", "other workspace"]
@@ -165,7 +175,8 @@ const authorize = ({ dice, id, world }: Moment, clients: Some<Client>): Authoriz
       ? {
           scope: dice.pick(signInScopes),
           ...(dice.chance(70) ? { nonce: `nonce of #${id}` } : {}),
-          ...(dice.chance(30) ? { maxAge: true } : {})
+          ...(dice.chance(30) ? { maxAge: true } : {}),
+          ...(world.claims === true && dice.chance(70) ? { claims: dice.pick(claims) } : {})
         }
       : {}
   return dice.chance(22) ? { ...usual, ...more, ...signIn, ...dice.pick(odd) } : { ...usual, ...more, ...signIn }
@@ -796,8 +807,17 @@ const straight = ({ dice, state }: Moment, step: Step): Step => {
   }
 }
 
+/** An ID token is a hint beyond its end, too. */
+const offersOfOldHints = ({ dice, id, state }: Moment): ReadonlyArray<Offer> => {
+  const good = [...state.idTokens].filter(([, { expiresAt }]) => state.now < expiresAt)
+  return offersFor(good, 8, (some) => {
+    const [ref, { expiresAt }] = young(dice, some)
+    return { _tag: "Wait", id, millis: expiresAt - state.now, until: `when the ID token of #${ref} is past its end` }
+  })
+}
+
 /** What a client asks about the pages, and of whom it has an ID token. */
-const withPrompt = ({ dice, state }: Moment, step: Step): Step => {
+const withPrompt = ({ dice, state, world }: Moment, step: Step): Step => {
   if (step._tag !== "Authorize") return step
   const tokens = [...state.idTokens]
   const own = tokens.filter(([, { client }]) => client === step.client)
@@ -805,12 +825,16 @@ const withPrompt = ({ dice, state }: Moment, step: Step): Step => {
   const prompt = dice.pick(["none", "none", "none", "login", "consent", "none consent"])
   const isWished = dice.chance(tokens.length > 0 ? 40 : 10)
   const hints = isSome(theirs) && dice.chance(80) ? theirs : isSome(own) && dice.chance(60) ? own : tokens
-  return {
+  const asked = {
     ...step,
     ...(isWished ? { prompt } : {}),
     ...(dice.chance(isWished ? 40 : 20) ? { fresh: dice.pick([0, 60, 3600, 86_400]) } : {}),
     ...(isSome(hints) && dice.chance(50) ? { hint: young(dice, hints)[0] } : {})
   }
+  // Both say whom the answer is to name.
+  return world.claims === true && asked.hint !== undefined && dice.chance(50)
+    ? { ...asked, scope: dice.pick(signInScopes), claims: dice.pick(["only ann", "only bob"]) }
+    : asked
 }
 
 /** A step that makes sense at this moment, or nearly does. */
@@ -926,6 +950,7 @@ const drawnStep = (moment: Moment): Step | undefined => {
             // A client that is gone has nobody signed out.
             ...offersFor(state.idTokens.size > 0 ? clients : [], 14, (some) => authorize(moment, some)),
             ...offersFor(state.idTokens.size > 0 ? clients : [], 4, () => wait(moment)),
+            ...(world.claims === true ? offersOfOldHints(moment) : []),
             ...offersFor(state.idTokens.size > 0 ? clients : [], 2, (some) => {
               const client = dice.pick(some).ref
               return { _tag: "DeleteClient", id, client, with: client }
@@ -962,6 +987,7 @@ const drawnStep = (moment: Moment): Step | undefined => {
     ...offersFor(clients, 12, (some) => push(moment, some)),
     ...offersFor(waiting, 20, (some) => visit(moment, some)),
     ...offersFor(waiting, 5, () => housekeeping(moment)),
+    ...offersFor(world.signers === true ? waiting : [], 9, () => turnKeys(moment)),
     ...offersFor(requests, 3, (some) => visit(moment, some))
   ]
   const step = dice.weighted(withPushes)?.()

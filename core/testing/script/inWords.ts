@@ -19,11 +19,11 @@ const stepInWords = (step: Step): string => {
         ? `register a client with ${step.odd}`
         : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}${step.isTold === true ? ", told of sign-outs" : ""}`
     case "Authorize": {
-      const { fresh, hint, jkt, maxAge, nonce, prompt } = step
+      const { claims, fresh, hint, jkt, maxAge, nonce, prompt } = step
       const { redirect, twist, scope, challenge, resource, responseType, state, twice } = step
       const more =
         unusual({ challenge, responseType }, ["S256", "code"]) +
-        unusual({ redirect, twist, scope, resource, state, twice, jkt, nonce, maxAge, fresh, prompt, hint }, [
+        unusual({ redirect, twist, scope, resource, state, twice, jkt, nonce, maxAge, fresh, prompt, hint, claims }, [
           null,
           undefined,
           0,

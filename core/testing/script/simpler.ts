@@ -21,6 +21,7 @@ const plainest = {
   maxAge: undefined,
   fresh: undefined,
   prompt: undefined,
+  claims: undefined,
   hint: undefined,
   user: "ann"
 } as const
