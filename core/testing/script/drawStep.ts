@@ -822,7 +822,8 @@ const withPrompt = ({ dice, state, world }: Moment, step: Step): Step => {
   const tokens = [...state.idTokens]
   const own = tokens.filter(([, { client }]) => client === step.client)
   const theirs = own.filter(([, { user }]) => user === step.user)
-  const prompt = dice.pick(["none", "none", "none", "login", "consent", "none consent"])
+  const alone: Some<string> = ["none", "none", "none", "login", "consent", "none consent"]
+  const prompt = dice.pick(world.claims === true ? [...alone, "none login", "none consent"] : alone)
   const isWished = dice.chance(tokens.length > 0 ? 40 : 10)
   const hints = isSome(theirs) && dice.chance(80) ? theirs : isSome(own) && dice.chance(60) ? own : tokens
   const asked = {
