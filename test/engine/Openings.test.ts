@@ -138,6 +138,125 @@ describe("what an owner changes", () => {
     ))
 })
 
+describe("what is known of a workspace", () => {
+  const block = (openings: Openings, workspace: OpenWorkspace, ...hosts: ReadonlyArray<string>) =>
+    openings.block(workspace, (before) => (hosts.length === 0 ? before : [...before, ...hosts]))
+
+  test("is read once after each change here, and each time it is old, and is the same where nothing changed", () =>
+    inStore(({ calls, process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const workspace = yield* openings.open(production)
+        let now = yield* currentInstant
+        /** Three that come one after the other, and what they cost. */
+        const three = Effect.gen(function* () {
+          calls.get.length = 0
+          const seen = yield* Effect.forEach([1, 2, 3], () => openings.current(workspace, now))
+          expect(new Set(seen).size).toBe(1)
+          return [seen[0], [...calls.get]] as const
+        })
+        const [first, nothing] = yield* three
+        expect(nothing).toEqual([])
+        // It came from the store by then, with its version.
+        expect(yield* block(openings, workspace, "one.example")).toBe(true)
+        const [changed, afterChange] = yield* three
+        expect([changed?.blockedHosts, first?.blockedHosts, afterChange]).toEqual([
+          ["one.example"],
+          undefined,
+          ["workspace"]
+        ])
+        now = later(now, staleness)
+        const [same, afterAWhile] = yield* three
+        expect([same === changed, afterAWhile]).toEqual([true, ["workspace"]])
+        expect(yield* block(openings, workspace)).toBe(false)
+        const [still, afterNothing] = yield* three
+        expect([still, afterNothing]).toEqual([changed, ["workspace"]])
+      })
+    ))
+
+  test("is read again at once where the store did not answer, and stays where the store has lost it", () =>
+    inStore(({ away, process, storage }) =>
+      Effect.gen(function* () {
+        const [openings, other] = [process(), process()]
+        const workspace = yield* openings.open(production)
+        yield* block(other, workspace, "one.example")
+        const now = later(yield* currentInstant, staleness)
+        away.add("get workspace")
+        expect((yield* Effect.flip(openings.current(workspace, now)))._tag).toBe("StorageUnavailable")
+        away.clear()
+        expect((yield* openings.current(workspace, now)).blockedHosts).toEqual(["one.example"])
+        yield* storage.remove({ workspace: production.id, kind: "workspace", id: production.id })
+        expect((yield* openings.current(workspace, later(now, staleness))).blockedHosts).toEqual(["one.example"])
+        expect(yield* openings.blockedHosts(production.id)).toEqual([])
+      })
+    ))
+
+  for (const sealedBefore of [true, false]) {
+    test(`is kept as it was with the first change, where the store has lost it: ${sealedBefore}`, () =>
+      inStore(({ process, storage }) =>
+        Effect.gen(function* () {
+          if (sealedBefore) yield* aClient(storage)
+          const openings = process()
+          const workspace = yield* openings.open(production)
+          yield* storage.remove({ workspace: production.id, kind: "workspace", id: production.id })
+          yield* block(openings, workspace, "one.example")
+          expect(yield* process().open(production)).toEqual({
+            ...production,
+            sealedBefore,
+            blockedHosts: ["one.example"]
+          })
+        })
+      ))
+  }
+
+  test("is due where this server has opened it, and a while ago", () =>
+    inStore(({ process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const now = yield* currentInstant
+        const after = [0, staleness - 1, staleness].map((millis) => later(now, millis))
+        expect(after.map((at) => openings.isDue(production, at))).toEqual([false, false, false])
+        const workspace = yield* openings.open(production)
+        expect(after.map((at) => openings.isDue(workspace, at)).slice(1)).toEqual([false, true])
+      }).pipe(Effect.provide(TestClock.layer()))
+    ))
+
+  test("is written where owners take other documents, and not where they take the same", () =>
+    inStore(({ calls, process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const workspace = yield* openings.open(production)
+        const some = ["app.example"]
+        for (const [documents, changes] of [
+          [some, true],
+          [[...some], false],
+          [["another.example"], true],
+          ["any", true]
+        ] as const) {
+          calls.replace.length = 0
+          expect(yield* openings.takeDocuments(workspace, documents)).toBe(changes)
+          expect(calls.replace).toEqual(changes ? ["workspace"] : [])
+        }
+      })
+    ))
+
+  test("is opened by two processes at once, and by a third with one read", () =>
+    inStore(({ calls, entropy, process, storage }) =>
+      Effect.gen(function* () {
+        const slow = Storage.of({ ...storage, get: (key) => Effect.tap(storage.get(key), () => Effect.yieldNow) })
+        const two = [1, 2].map(() => makeOpenings({ storage: slow, entropy, audit: silent, staleness }, neverMoves))
+        const opened = yield* Effect.all(
+          two.map(({ open }) => open(production)),
+          { concurrency: "unbounded" }
+        )
+        expect(opened.map(({ issuer }) => issuer)).toEqual([production.issuer, production.issuer])
+        for (const made of Object.values(calls)) made.length = 0
+        yield* process().open(production)
+        expect(calls).toEqual({ get: ["workspace"], insert: [], replace: [], remove: [], list: [] })
+      })
+    ))
+})
+
 describe("a workspace", () => {
   test("belongs to the issuer that opened it first, for every process; another is refused, and says whose it is", () =>
     inStore(({ process, storage }) =>
