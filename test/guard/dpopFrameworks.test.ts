@@ -230,6 +230,50 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
     })
   )
 
+  test.each(frameworks)("in %s, with a nonce of the server's where it asks for one (RFC 9449 §9)", (_, start) =>
+    withRemote({ host: { dpop: { nonces: "all" } } }, async ({ auth, clock, guard: remote, resource }) => {
+      const { client, secret } = await auth.clients.register({
+        client_name: "Machine",
+        grant_types: ["client_credentials"],
+        token_endpoint_auth_method: "client_secret_post"
+      })
+      const nonceFor = async (ask: (nonce: string | undefined) => Promise<Response>) => {
+        const told = await ask(undefined)
+        return told.headers.get("dpop-nonce") ?? ""
+      }
+      const address = `${resource}/oauth/token`
+      const tokenBy = async (nonce: string | undefined) => {
+        const dpop = await Effect.runPromise(proofFor(ada, "POST", address, undefined, { claims: { nonce } }))
+        const fields = { grant_type: "client_credentials", client_id: client.id, client_secret: secret ?? "" }
+        return auth.handle(
+          new Request(address, { method: "POST", headers: { dpop }, body: new URLSearchParams(fields) })
+        )
+      }
+      const nonce = await nonceFor(tokenBy)
+      // RFC 6749 §5.1: what the token endpoint answers; a wrong shape fails what follows.
+      const { access_token } = (await (await tokenBy(nonce)).json()) as { readonly access_token: string }
+      const app = await start({ local: auth, remote, jwt: jwtGuard({ issuer: resource, resource, clock }) })
+      const call = async (nonce: string | undefined) => {
+        const claims = { claims: { nonce } }
+        const dpop = await Effect.runPromise(proofFor(ada, "GET", `${resource}/api/local`, access_token, claims))
+        const headers = { authorization: `DPoP ${access_token}`, dpop }
+        return fetch(`http://127.0.0.1:${app.port}/api/local`, { headers })
+      }
+      try {
+        const first = await call(undefined)
+        expect([first.status, first.headers.get("www-authenticate")]).toEqual([
+          401,
+          expect.stringMatching(/^DPoP algs="[^"]+", error="use_dpop_nonce"/)
+        ])
+        expect((await call(`${nonce.slice(0, -1)}${nonce.endsWith("A") ? "B" : "A"}`)).status).toBe(401)
+        expect((await call(await nonceFor(call))).status).toBe(200)
+        expect((await call(nonce)).status).toBe(200)
+      } finally {
+        await app.stop()
+      }
+    })
+  )
+
   test("in an Effect program, by the guard of `Tessera`", () =>
     inWorld(
       (world) =>
