@@ -162,12 +162,14 @@ const people = (
       const cookie = request.headers.get("cookie") ?? ""
       const name = /(?:^|; )person=([a-z]+)/.exec(cookie)?.[1]
       const session = /(?:^|; )session=([a-z]+)/.exec(cookie)?.[1]
+      const before = /(?:^|; )before=([a-z]+)/.exec(cookie)?.[1]
       const acr = /(?:^|; )acr=(\w+)/.exec(cookie)?.[1]
       const since = /(?:^|; )since=(\d+)/.exec(cookie)?.[1]
       return name === undefined
         ? Option.none<SignedIn>()
         : Option.some({
             ...signedIn(name, session),
+            ...(before === undefined ? {} : { before: [before] }),
             ...(acr === undefined ? {} : { acr, amr: ["pwd"] }),
             ...(since === undefined ? {} : { authenticatedAt: Instant.make(Number(since)) })
           })

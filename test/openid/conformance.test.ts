@@ -243,7 +243,8 @@ describe("OIDC Basic", () => {
     played((world) =>
       Effect.gen(function* () {
         const [client, client2] = [yield* provenClient(world), yield* provenClient(world)]
-        const tokens = yield* identify(world, client, { scope: "openid offline_access", prompt: "consent" })
+        const asked = { scope: "openid offline_access", prompt: "consent", max_age: "3600" }
+        const tokens = yield* identify(world, client, asked, `alice; since=${t0 - 60_000}`)
         const before = (yield* verified(world, client, tokens.id_token)).payload
         const wrong = yield* refresh(world, client2, text(tokens.refresh_token))
         expect([wrong.status, jsonOf(wrong).error]).toEqual([400, "invalid_grant"])

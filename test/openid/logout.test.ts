@@ -261,6 +261,37 @@ describe("nobody is signed out unasked", () => {
       })
     ))
 
+  test("nor by a hint of somebody else, whose session the host calls by the same name", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const hint = yield* hintOf(world, client, {}, "bob; session=first")
+        const page = yield* asked(world, { id_token_hint: hint }, "alice; session=first")
+        expect([page.status, pageOf(page.body)]).toEqual([200, "end-session"])
+        const own = yield* asked(world, { id_token_hint: hint }, "bob; session=first")
+        expect(pageOf(own.body)).toBe("session-ended")
+      })
+    ))
+
+  test("nor by a hint that the server's own key signed for another issuer", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const claims = decodeJwt(yield* hintOf(world, client))
+        const signedFor = Effect.fnUntraced(function* (iss: string) {
+          const { services, workspace } = world
+          const asked = { algorithm: "RS256", life: services.policy.accessTtl } as const
+          const sign = yield* services.signing.ready(workspace, asked, Instant.make(t0))
+          return yield* sign({ typ: "JWT" }, { ...claims, iss })
+        })
+        const answers: Array<number> = []
+        for (const iss of [theWorkspace.issuer, "https://other.example", `${theWorkspace.issuer}/`]) {
+          answers.push((yield* asked(world, { id_token_hint: yield* signedFor(iss) }, "bob")).status)
+        }
+        expect(answers).toEqual([200, 400, 400])
+      })
+    ))
+
   test("and a client without a hint gets no redirect but by the person's own click", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
@@ -290,19 +321,37 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
         const { payload, protectedHeader } = yield* verified(world, client, token)
         expect(protectedHeader.typ).toBe("logout+jwt")
         const { sid, sub } = decodeJwt(hint)
-        expect(payload).toMatchObject({
+        // Back-Channel Logout §2.4: no nonce above all.
+        expect(payload).toEqual({
+          iss: theWorkspace.issuer,
+          aud: client.id,
+          sub: text(sub),
           sid,
-          sub,
+          iat: t0 / 1000,
+          exp: t0 / 1000 + 120,
+          jti: expect.stringMatching(/^[\w-]{43}$/),
           events: { "http://schemas.openid.net/event/backchannel-logout": {} }
         })
-        expect(payload.nonce).toBeUndefined()
-        expect(payload.jti).toMatch(/^[\w-]{43}$/)
         const user = (access: unknown) =>
           world.send("GET", "/oauth/userinfo", { headers: { authorization: `Bearer ${text(access)}` } })
         expect((yield* user(tokens.access_token)).status).toBe(401)
         expect((yield* user(away.access_token)).status).toBe(200)
         // Nor is it taken for an ID token.
         expect((yield* asked(world, { id_token_hint: token })).status).toBe(400)
+      })
+    ))
+
+  test("is the end of a session that went on under another name since, too", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const client = yield* app(world)
+        const tokens = yield* identify(world, client, {}, "alice; session=first")
+        const hint = text(tokens.id_token)
+        const now = "alice; session=second; before=first"
+        const answer = yield* asked(world, { id_token_hint: hint, post_logout_redirect_uri: back }, now)
+        expect([answer.status, header(answer, "location")]).toEqual([303, back])
+        yield* delivered(world)
+        expect(web.posted.map((sent) => decodeJwt(tokenIn(sent)).sid)).toEqual([decodeJwt(hint).sid])
       })
     ))
 
