@@ -33,6 +33,7 @@ const testFolders = [
   "http",
   "request",
   "oauth",
+  "openid",
   "openapi",
   "people",
   "settings"
