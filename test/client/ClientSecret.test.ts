@@ -44,6 +44,24 @@ describe("two live secrets", () => {
     expect(liveSecrets(both, end)).toEqual([{ mark: secretMark(two.digest), until: null }])
   })
 
+  test("are compared in the same steps, whether there are none, one or two, and whichever is shown", () => {
+    const stepsOf = (of: Client | undefined, which: Credential): number => {
+      let steps = 0
+      const hash = new Proxy(hashOf(Redacted.value(which.text)), {
+        get: (bytes, name) => {
+          steps++
+          return Reflect.get(bytes, name, bytes)
+        }
+      })
+      whichSecret(hash, of !== undefined && isSecret(of.credential) ? of.credential : undefined, t0)
+      return steps
+    }
+    const both = renewed(holder, two, day)
+    const steps = [undefined, holder, both].flatMap((of) => [one, two, three].map((which) => stepsOf(of, which)))
+    expect(steps[0]).toBeGreaterThan(64)
+    expect(new Set(steps).size).toBe(1)
+  })
+
   test("one that is kept for no time ends with the other's beginning", () => {
     const next = renewed(holder, two, 0)
     expect([shows(next, one, t0), shows(next, two, t0)]).toEqual(["wrong", "current"])

@@ -187,6 +187,10 @@ const hostile: ReadonlyArray<Row> = [
   ],
   ["made in the future", ({ claimsOf, token }) => token({ claims: { iat: claimsOf().iat + 11 } })],
   ["not good yet", ({ claimsOf, token }) => token({ claims: { nbf: claimsOf().iat + 11 } })],
+  [
+    "made in the future, and good since yesterday",
+    ({ claimsOf, token }) => token({ claims: { iat: claimsOf().iat + 11, nbf: claimsOf().iat - 86_400 } })
+  ],
   ["nbf that is no number", ({ token }) => token({ claims: { nbf: "now" } })],
   ["for nobody", ({ token }) => token({ claims: { sub: "" } })],
   ["in the name of an API key", ({ token }) => token({ claims: { principal: "ApiKey" } })],
@@ -279,6 +283,19 @@ describe("a guard over JWTs", () => {
       resources: null
     })
     expect(line.asked).toBe(1)
+  })
+
+  test("asks for no keys for what it refuses by its words alone", async () => {
+    const refused: ReadonlyArray<Made> = [
+      { by: pss },
+      { header: { typ: "JWT" } },
+      { claims: { iss: "https://other.example" } },
+      { claims: { aud: "https://other.example" } },
+      { claims: { exp: 1 } }
+    ]
+    const { ask, line, token } = await scene({}, [one, rsa, pss])
+    for (const made of refused) expect(await ask(await token(made))).toBe(401)
+    expect(line.asked).toBe(0)
   })
 
   test("admits nobody elsewhere, or for less", async () => {
