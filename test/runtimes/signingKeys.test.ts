@@ -49,8 +49,9 @@ test("the command line chooses JWTs, looks after the keys, and the doctor says w
       Effect.map(run("resource", "add", at, "--access-tokens", "jwt", ...more), ({ status }) => status)
     expect([yield* add(gateway, "--access-token-ttl", "999 millis"), yield* add(gateway)]).toEqual([2, 0])
     expect(yield* add(`${gateway}/quick`, "--access-token-ttl", "5 minutes")).toBe(0)
+    expect(yield* add(`${gateway}/slow`, "--access-token-ttl", "301 seconds")).toBe(0)
     const says = said(yield* findings, "JWT access tokens")?.says ?? ""
-    expect([says.includes(gateway), says.includes("/quick")]).toEqual([true, false])
+    expect([gateway, "/slow", "/quick"].map((at) => says.includes(at))).toEqual([true, true, false])
     expect((yield* run("grant", "end")).status).toBe(2)
     const ended = yield* run("grant", "end", "--client", id, "--json")
     expect([ended.status, JSON.parse(ended.stdout)]).toEqual([0, { ended: 0 }])

@@ -92,6 +92,20 @@ describe("a client that signs (RFC 7523)", () => {
     )
   )
 
+  test("has ids of its own for what it signs: another client may have used the same", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const by of [es256, another]) {
+            const client = yield* registered(world, { jwks: { keys: [by.jwk] } })
+            const assertion = yield* Effect.promise(() => signed(by, claimsOf(client, { jti: "1" })))
+            expect(yield* ask(world, assertion)).toEqual(granted)
+            expect(yield* ask(world, assertion)).toEqual(refused)
+          }
+        }),
+      signing
+    ))
+
   test("is itself at every endpoint that clients authenticate at, by the issuer or that endpoint as the audience", () =>
     inWorld(
       (world) =>
