@@ -13,7 +13,7 @@ import { securityProfile, stricter } from "./Profile.ts"
  */
 export const Brought = Schema.Struct({
   ...Struct.pick(Client.fields, ["about", "credential", "redirectUris", "grantTypes", "scope", "members"]),
-  ...Struct.omit(Origin.fields, ["since"]),
+  ...Struct.omit(Origin.fields, ["since", "asSealed"]),
   /** Of one that registered: when, and the digest of its registration access token. */
   createdAt: Schema.optionalKey(Instant),
   registration: Schema.optionalKey(Digest)
@@ -54,7 +54,7 @@ export const clientOf = (
 /** What a client brought, read back from it; `undefined` for one that was registered. */
 export const broughtAs = ({ origin, ...client }: Client): Brought | undefined => {
   if (origin === undefined) return undefined
-  const { since: _, ...from } = origin
+  const { asSealed: _asSealed, since: _since, ...from } = origin
   const { about, createdAt, credential, grantTypes, members, redirectUris, registration, scope } = client
   const said = { about, createdAt, credential, grantTypes, redirectUris, registration, scope }
   return { ...said, ...(members && { members }), ...from }

@@ -73,7 +73,9 @@ export const Origin = Schema.Struct({
   /** Of which the record was written. */
   document: Schema.optionalKey(ReadDocument),
   /** Until when an identifier that holds a registration opens: as long as that, a record of its end has to stay. */
-  until: Schema.optionalKey(Instant)
+  until: Schema.optionalKey(Instant),
+  /** The record holds no more than the identifier, which brings it back. Whatever changes it takes this away. */
+  asSealed: Schema.optionalKey(Schema.Literal(true))
 })
 export type Origin = typeof Origin.Type
 
@@ -147,6 +149,17 @@ export const sweptAt = ({ expiresAt, origin }: Client): Instant | null =>
 /** Whether its record may go now, and the client with it. */
 export const mayGo = ({ origin }: Client, now: Instant): boolean =>
   origin?.until === undefined || hasPassed(origin.until, now)
+
+/** Whether it may go to make room: nothing of it would be lost, or nothing that its identifier does not bring back. */
+export const mayMakeRoom = (client: Client, now: Instant): boolean =>
+  client.origin?.asSealed === true || mayGo(client, now)
+
+/** As it is once somebody changed it. */
+export const changed = (client: Client): Client => {
+  if (client.origin?.asSealed === undefined) return client
+  const { asSealed: _, ...origin } = client.origin
+  return { ...client, origin }
+}
 
 /** A client that registered itself and that nobody here has let in yet: no person answers for what it asks. */
 export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === "itself" && provenAt === null

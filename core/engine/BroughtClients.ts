@@ -1,7 +1,7 @@
 import { type Clock, Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { type Brought, broughtAs, clientOf, isNewer, renewed } from "../client/Brought.ts"
-import { type Client, isKnown } from "../client/Client.ts"
+import { type Client, changed, isKnown } from "../client/Client.ts"
 import {
   type BroughtIdentifier,
   clientKey,
@@ -284,12 +284,18 @@ export const makeBroughtClients = ({
         )
 
   /** Brings the record up to date, with what was read last. */
-  const rewrite = (workspace: OpenWorkspace, requestId: string, brought: Brought, now: Instant) => {
+  const rewrite = (
+    workspace: OpenWorkspace,
+    requestId: string,
+    brought: Brought,
+    now: Instant,
+    by: "somebody" | "itself" = "itself"
+  ) => {
     let before: Client | undefined
     return Effect.tap(
       clients.change(workspace.id, clientKey(brought.identifier), (stored) => {
         before = stored
-        if (isSealed(brought.identifier)) return stored
+        if (isSealed(brought.identifier)) return by === "somebody" ? changed(stored) : stored
         return isNewer(brought, stored) || !isKnown(stored, now) ? asClient(workspace, stored, brought, now) : stored
       }),
       (after) =>
@@ -327,15 +333,22 @@ export const makeBroughtClients = ({
     return hasPassed(later(freshUntil, servesStaleFor), now) ? yield* Effect.fail(outcome.failure) : live
   })
 
-  const admit: BroughtClients["admit"] = Effect.fnUntraced(function* (workspace, auditContext, brought) {
+  /** `by`: who lets it in; a record that it has by itself may make room for others. */
+  const admitAs = Effect.fnUntraced(function* (
+    workspace: OpenWorkspace,
+    auditContext: AuditContext,
+    brought: Brought,
+    by: "somebody" | "itself"
+  ): Effect.fn.Return<void, NoSuchClient | StorageUnavailable | Contended> {
     const now = instantOf(clock)
-    const fresh = asClient(workspace, undefined, brought, now)
+    const made = asClient(workspace, undefined, brought, now)
+    const fresh = by === "itself" ? asSealed(made) : made
     const added = yield* clients.add(workspace.id, fresh).pipe(
       Effect.as(true),
       Effect.catchTag("Conflict", (_: Conflict) => Effect.succeed(false))
     )
     if (!added) {
-      const kept = yield* rewrite(workspace, auditContext.requestId, brought, now)
+      const kept = yield* rewrite(workspace, auditContext.requestId, brought, now, by)
       if (kept === undefined || !isKnown(kept, now)) return yield* Effect.fail(unknown)
       return
     }
@@ -352,6 +365,9 @@ export const makeBroughtClients = ({
     }
   })
 
+  const admit: BroughtClients["admit"] = (workspace, auditContext, brought) =>
+    admitAs(workspace, auditContext, brought, "somebody")
+
   const keep: BroughtClients["keep"] = Effect.fnUntraced(function* (workspace, auditContext, client) {
     const brought = broughtAs(client)
     if (brought === undefined) return client
@@ -363,7 +379,7 @@ export const makeBroughtClients = ({
     const { brought, client } = yield* registered(workspace, identifier)
     if (brought === undefined) return client
     yield* room
-    yield* admit(workspace, auditContext, brought)
+    yield* admitAs(workspace, auditContext, brought, "itself")
     return (yield* clients.findStored(workspace.id, client.id)) ?? (yield* unknownClient)
   })
 
@@ -383,6 +399,9 @@ export const makeBroughtClients = ({
 }
 
 const none: ReadonlyArray<string> = []
+
+const asSealed = ({ origin, ...client }: Client): Client =>
+  origin === undefined ? client : { ...client, origin: { ...origin, asSealed: true } }
 
 const takesAny = (hosts: DocumentHosts | undefined): boolean => hosts === undefined || hosts.length > 0
 

@@ -1,6 +1,6 @@
 import { type Clock, Effect, Schema, Semaphore } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
-import { isKnown, isOnTrial, mayGo } from "../client/Client.ts"
+import { isKnown, isOnTrial, mayMakeRoom } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -149,8 +149,8 @@ export const makeClientRoom = (
       (slice) => clients.list(workspace, slice),
       (client) =>
         Effect.sync(() => {
-          // What an identifier would bring back takes room until it opens no more, deleted or not.
-          const goes = mayGo(client, now)
+          // What an identifier would bring back otherwise takes room until it opens no more, deleted or not.
+          const goes = mayMakeRoom(client, now)
           if (!isOnTrial(client) || (goes && !isKnown(client, now))) return
           const { expiresAt, id, workspaceGrant } = client
           found.push({ id, workspaceGrant, expiresAt, mayGo: goes })

@@ -1,5 +1,5 @@
 import { type Clock, Effect, Exit, Option } from "effect"
-import { type Client, isKnown, isOnTrial, mayGo, proven, used } from "../client/Client.ts"
+import { type Client, changed, isKnown, isOnTrial, mayGo, mayMakeRoom, proven, used } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Conflict, type Slice, type Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -151,8 +151,9 @@ export const makeClients = (
       let writes = false
       const watched = (client: Client): Client => {
         const next = change(client)
-        if (next !== client) writes = true
-        return next
+        if (next === client) return client
+        writes = true
+        return changed(next)
       }
       return Effect.onExit(rewrite(workspace, id, watched), (exit) =>
         writes && !changedNothing(exit) ? tellOthers(workspace, id) : Effect.void
@@ -192,10 +193,10 @@ export const makeClients = (
     end,
     letGo: (workspace, id, now) =>
       rewrite(workspace, id, (client) =>
-        isOnTrial(client) && isKnown(client, now) ? { ...client, expiresAt: now } : client
+        isOnTrial(client) && isKnown(client, now) && mayMakeRoom(client, now) ? { ...client, expiresAt: now } : client
       ).pipe(
         Effect.flatMap((left) =>
-          left !== undefined && isKnown(left, now)
+          left !== undefined && (isKnown(left, now) || !mayMakeRoom(left, now))
             ? Effect.succeed("stays" as const)
             : // Nothing brings back what is forgotten, so it can go without being looked at again.
               Effect.as(removeStored(workspace, id), "gone" as const)

@@ -1,4 +1,5 @@
 import { Effect, Option, Result } from "effect"
+import { broughtAs } from "../../client/Brought.ts"
 import type { Client } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
 import type { Met, NoSuchClient } from "../../engine/BroughtClients.ts"
@@ -147,7 +148,8 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
   const outcome = yield* decideOn(services, call, step, (found) => approve(found, step, fresh))
   if (outcome._tag !== "Approved") return yield* unchanged(services, call, step, outcome)
   const { issuer } = call.workspace
-  const { brought } = step.waiting
+  // A record that may make room for others stays from now on.
+  const { brought = outcome.client.origin?.asSealed === true ? broughtAs(outcome.client) : undefined } = step.waiting
   // The client before its grant, which is one of no client otherwise.
   if (brought !== undefined) {
     const admitted = services.brought.admit(call.workspace, auditContextOf(call), brought)

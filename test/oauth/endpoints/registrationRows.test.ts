@@ -6,6 +6,7 @@ import { answerByIdentifier } from "../../../core/engine/administerClients.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { grantTypes } from "../../../core/oauth/grants/table.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import {
@@ -352,6 +353,57 @@ describe("a registration for access without a person, where all that register ha
         for (const one of both) expect((yield* companies(world, accessOf(one))).status).toBe(200)
         expect(auditedOf(world)).toEqual(["registered"])
       })
+    ))
+
+  test("makes room for others by what its id brings back, and by nothing else", () =>
+    inRowless(
+      (world) =>
+        Effect.gen(function* () {
+          const clear = world.services.clientRoom.clear(world.workspace.id)
+          const clients: Array<TestClient> = []
+          for (let at = 0; at < 11; at++) {
+            const client = yield* registerClient(world, machine)
+            clients.push(client)
+            expect((yield* askAlone(world, client)).status).toBe(200)
+            yield* TestClock.adjust("1 second")
+          }
+          const [deleted, refused, first] = clients as [TestClient, TestClient, TestClient]
+          yield* own(world, deleted, "DELETE")
+          yield* answered(world, refused, "refused")
+          expect((yield* askAlone(world, yield* registerClient(world, machine))).status).toBe(503)
+          expect(yield* clear).toBe(1)
+          yield* TestClock.adjust("1 second")
+          expect(yield* stored(world, first)).toBeUndefined()
+          expect(yield* stored(world, deleted)).toBeDefined()
+          expect((yield* stored(world, refused))?.workspaceAccess?.answer?.approved).toBe(false)
+          // It is as it was, and there is room for it.
+          expect((yield* askAlone(yield* world.elsewhere, first)).status).toBe(200)
+          expect(errorOf(yield* askAlone(world, deleted))).toEqual([401, "invalid_client"])
+          expect((yield* own(world, deleted, "GET")).status).toBe(401)
+          // Decided on what is stored: one that was deleted since it was found stays so.
+          yield* own(world, first, "DELETE")
+          const now = Instant.make(yield* Effect.clockWith((clock) => clock.currentTimeMillis))
+          expect(yield* world.services.clients.letGo(world.workspace.id, keyOf(first), now)).toBe("stays")
+          expect(errorOf(yield* askAlone(world, first))).toEqual([401, "invalid_client"])
+        }),
+      { policy: { maxUnprovenClients: 10 } }
+    ))
+
+  test("stays once a person let it in, though it has no tokens of the person's yet", () =>
+    inRowless(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+          expect((yield* askAlone(world, client)).status).toBe(200)
+          const code = yield* codeFor(world, client)
+          for (let at = 0; at < 10; at++) {
+            yield* TestClock.adjust("1 second")
+            expect((yield* askAlone(world, yield* registerClient(world, machine))).status).toBe(200)
+          }
+          expect(yield* world.services.clientRoom.clear(world.workspace.id)).toBe(1)
+          expect((yield* redeem(yield* world.elsewhere, client, code)).status).toBe(200)
+        }),
+      { policy: { maxUnprovenClients: 10 } }
     ))
 
   test("takes the room of strangers, and there is no more", () =>
