@@ -6,6 +6,7 @@ import { checkAccess, checkKey, checkRefresh } from "../../core/grant/check.ts"
 import { type Grant, recordExpiry } from "../../core/grant/Grant.ts"
 import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
 import { UserId } from "../../core/rules/Id.ts"
+import type { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import { checksumLength, digestOf, hashOf } from "../../core/rules/Secret.ts"
@@ -119,6 +120,10 @@ describe("checking a refresh token, for introspection", () => {
     const shorter = { ...grant, refresh: { ...grant.refresh, expiresAt: after(10) } }
     expect(Result.isSuccess(worth(shorter, 3, after(9)))).toBe(true)
     expect(worth(shorter, 3, after(10))).toEqual(refusal("expired"))
+    // A token ends by itself, though its line goes on.
+    const early = { ...presenting(grant, 3), expiresAt: after(10) }
+    const worthEarly = (at: Instant) => checkRefresh(grant, me.client, early, policy, at)
+    expect([worthEarly(after(9)), worthEarly(after(10))]).toEqual([Result.succeed(grant), refusal("expired")])
     expect(worth(undefined)).toEqual(refusal("unknown"))
     expect(worth(standing())).toEqual(refusal("wrong_kind"))
   })
