@@ -7,6 +7,7 @@ import { signsFor } from "../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import { companiesAddress, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
 import {
   bearing,
   codeFor,
@@ -372,6 +373,30 @@ describe("a client whose tokens are JWTs", () => {
           const texts = [`${head}.${body}.${[...seal].reverse().join("")}`, `${head}.${body}.`, "eyA.b.c", token]
           yield* TestClock.adjust("1 day")
           for (const text of texts) expect((yield* ask(world, "/oauth/revoke", client, text)).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("has tokens that say to which key they are bound, and are nobody's without it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const ada = yield* Effect.promise(() => holderOf("ES256"))
+          const client = yield* jwtClient(world)
+          const body = form({ client_id: client.id, client_secret: client.secret, grant_type: "client_credentials" })
+          const asked = (headers: Readonly<Record<string, string>>) =>
+            Effect.map(
+              world.send("POST", "/oauth/token", { headers: { ...formHeaders, ...headers }, body }),
+              (answer) => ({ type: jsonOf(answer).token_type, token: String(jsonOf(answer).access_token) })
+            )
+          const bound = yield* asked({ dpop: yield* tokenProof(ada) })
+          const unbound = yield* asked({})
+          expect([bound.type, decodeJwt(bound.token).cnf]).toEqual(["DPoP", { jkt: ada.jkt }])
+          expect([unbound.type, "cnf" in decodeJwt(unbound.token)]).toEqual(["Bearer", false])
+          expect((yield* companies(world, bound.token)).status).toBe(401)
+          const dpop = yield* proofFor(ada, "GET", companiesAddress, bound.token)
+          const headers = { authorization: `DPoP ${bound.token}`, dpop }
+          expect((yield* world.send("GET", "/rest/companies", { headers })).status).toBe(200)
         }),
       signing
     ))
