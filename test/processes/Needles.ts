@@ -45,3 +45,14 @@ export const foundIn = (haystack: Buffer, sought: ReadonlyArray<Needle>): Readon
     .filter(({ bytes, hex }) => (hex === "" ? haystack.includes(bytes) : lower.includes(hex)))
     .map(({ what }) => what)
 }
+
+const member = /"d":\s*"/
+
+/** The private member of a JWK, as it is written or within base64 of either alphabet, wherever that begins. */
+export const holdsPrivateKey = (haystack: Buffer): boolean => {
+  const text = haystack.toString("latin1")
+  if (member.test(text)) return true
+  return [...text.matchAll(/[\w+/-]{40,}/g)].some(([run]) =>
+    [0, 1, 2, 3].some((start) => member.test(Buffer.from(run.slice(start), "base64url").toString("latin1")))
+  )
+}
