@@ -134,7 +134,7 @@ summary{cursor:pointer}
 .content section>h2{margin-bottom:12px}
 .content section>h2:has(+.hint){margin-bottom:4px}
 .content section>h2+.hint{margin-bottom:12px}
-.panel{background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.5)}
+.panel{background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.5)}.panel+.panel{margin-top:16px}
 .padded{padding:24px}
 .form-actions{display:flex;margin-top:20px}
 .inline-form{display:grid;grid-template-columns:minmax(0,1.6fr) minmax(0,1fr);gap:16px}

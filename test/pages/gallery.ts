@@ -558,6 +558,28 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "settings-clients-named",
+      clientsPage(place, owner, {
+        search: "",
+        clients: [],
+        resources: [],
+        profiles,
+        paging: { isContinued: false },
+        named: { typed: say(`tsr_c_${"AbCdEfGhIj".repeat(60)}`), client: asking(say, "waiting") }
+      })
+    ],
+    [
+      "settings-clients-named-problem",
+      clientsPage(place, owner, {
+        search: "",
+        clients: [],
+        resources: [],
+        profiles,
+        paging: { isContinued: false },
+        named: { typed: say("tsr_c_AbCdEfGhIj"), client: undefined }
+      })
+    ],
+    [
       "settings-clients-nothing",
       clientsPage(place, owner, {
         search: say("<claude>"),
