@@ -352,30 +352,31 @@ ${
 ${pager(path, paging, undefined, { cursor: "waiting", label: "Pages of those that wait" })}
 </section>`
 
+const namesNobody = ({ client, typed }: NonNullable<ClientsPage["named"]>): boolean =>
+  typed !== "" && client === undefined
+
 /** A registration that wrote nothing is in no list: whoever runs the application tells an owner its identifier. */
 const namedSection = (
   path: string,
   visitor: Visitor,
-  { client, typed }: NonNullable<ClientsPage["named"]>
+  named: NonNullable<ClientsPage["named"]>
 ): Html => html`<section aria-labelledby="named">
 <h2 id="named">Approve an application by its client_id</h2>
-<form method="get" action="${path}" class="panel padded inline-form">
+<form method="get" action="${path}" class="panel padded inline-form" role="search" aria-labelledby="named">
 ${field({
   label: "Client id",
   name: "client_id",
   type: "text",
   autocomplete: "off",
-  value: typed,
-  problem:
-    typed === "" || client !== undefined
-      ? undefined
-      : "No application that asks for such access goes by this client_id.",
+  value: named.typed,
+  autofocus: namesNobody(named),
+  problem: namesNobody(named) ? "No application that asks for such access goes by this client_id." : undefined,
   hint: "An application that registered itself and that nobody has let in yet is in no list. Whoever runs it has its client_id.",
   maxlength: searchLength
 })}
 <div class="form-actions"><button class="button" type="submit">Look at it</button></div>
 </form>
-${client?.question !== undefined && rows([waitingRow(client, client.question, path, visitor)])}
+${named.client?.question !== undefined && rows([waitingRow(named.client, named.client.question, path, visitor)])}
 </section>`
 
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): Row => ({
@@ -414,7 +415,8 @@ export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage):
   return settingsDocument(place, visitor, {
     section: "clients",
     title: "Registered clients",
-    came: model.made !== undefined ? "done" : undefined,
+    came:
+      model.made !== undefined ? "done" : model.named !== undefined && namesNobody(model.named) ? "problem" : undefined,
     lead: html`Every application that is registered with <bdi>${place.name}</bdi>.`,
     main: html`${
       model.made !== undefined &&
