@@ -106,6 +106,8 @@ const [standard, fapi2] = [
   profileOf({ members: {} }, { profile: "fapi2" })
 ]
 
+const noClients = { search: "", clients: [], resources: [], profiles, paging: { isContinued: false } }
+
 const asking = (
   say: Say,
   standing: "waiting" | "allowed" | "refused",
@@ -560,33 +562,22 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     [
       "settings-clients-named",
       clientsPage(place, owner, {
-        search: "",
-        clients: [],
-        resources: [],
-        profiles,
-        paging: { isContinued: false },
+        ...noClients,
         named: { typed: say(`tsr_c_${"AbCdEfGhIj".repeat(60)}`), client: asking(say, "waiting") }
       })
     ],
     [
       "settings-clients-named-problem",
       clientsPage(place, owner, {
-        search: "",
-        clients: [],
-        resources: [],
-        profiles,
-        paging: { isContinued: false },
+        ...noClients,
         named: { typed: say("tsr_c_AbCdEfGhIj"), client: undefined }
       })
     ],
     [
       "settings-clients-nothing",
       clientsPage(place, owner, {
-        search: say("<claude>"),
-        clients: [],
-        resources: [],
-        profiles,
-        paging: { isContinued: false }
+        ...noClients,
+        search: say("<claude>")
       })
     ],
     [
