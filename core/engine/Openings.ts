@@ -141,17 +141,17 @@ interface Known {
   readonly record: Pick<Opened, "resources" | "issuers" | "sealedBefore" | "blockedHosts" | "documents">
   /** Of the record; `undefined` where this process wrote it. */
   readonly version: number | undefined
-  /** When its record was read last. */
-  readAt: Instant
+  /** When its record was read last; over a store that counts what is written, how much had been by then. */
+  asOf: number
   /** How often this process had changed it by then, and until now: where it has since, nobody goes on with what is known. */
   readonly seen: number
   readonly changes: number
 }
 
 /** How far what is remembered goes. */
-type When = Pick<Known, "readAt" | "version" | "seen" | "changes">
+type When = Pick<Known, "asOf" | "version" | "seen" | "changes">
 
-const justRead = (readAt: Instant, version?: number): When => ({ readAt, version, seen: 0, changes: 0 })
+const justRead = (asOf: number, version?: number): When => ({ asOf, version, seen: 0, changes: 0 })
 
 export const makeOpenings = (
   {
@@ -167,6 +167,9 @@ export const makeOpenings = (
   mayMove: MayMove
 ): Openings => {
   const records = makeRecords(storage, workspaceKind)
+  /** Where no other process can write, a record is as it was read until one of its kind is written. */
+  const written = storage.written?.(workspaceKind.kind)
+  const asOfNow = (now: Instant): number => written?.count ?? now
   const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
   /** Those that moved away from this process. It takes none of them back by itself: whoever has it now serves it. */
   const lost = new LruMap<WorkspaceId, Pick<Workspace, "issuer">>(workspacesKept)
@@ -187,8 +190,8 @@ export const makeOpenings = (
     if (found === undefined || found.from.issuer !== workspace.issuer) return undefined
     // A host may make its workspaces anew for each request, and give them another name.
     if (found.from === workspace) return found.workspace
-    const { changes, readAt, record, seen, version } = found
-    return remember(workspace, record, { readAt, version, seen, changes })
+    const { asOf, changes, record, seen, version } = found
+    return remember(workspace, record, { asOf, version, seen, changes })
   }
 
   const ofIts = (workspace: Workspace): Known | undefined => {
@@ -197,7 +200,8 @@ export const makeOpenings = (
   }
 
   const isOld = (found: Known, now: Instant): boolean =>
-    found.seen < found.changes || Math.abs(now - found.readAt) >= staleness
+    found.seen < found.changes ||
+    (written === undefined ? Math.abs(now - found.asOf) >= staleness : found.asOf !== written.count)
 
   const isDue: Openings["isDue"] = (workspace, now) => {
     const found = ofIts(workspace)
@@ -222,10 +226,11 @@ export const makeOpenings = (
     const found = ofIts(workspace)
     // Not opened by this server: as it was given, it is all that is known.
     if (found === undefined || !isOld(found, now)) return Effect.succeed(found?.workspace ?? workspace)
-    const { changes, readAt } = found
+    const { asOf: before, changes } = found
     const isBehind = found.seen < changes
     // Whoever comes meanwhile goes on with what is known, unless it was changed here.
-    found.readAt = now
+    const asOf = asOfNow(now)
+    found.asOf = asOf
     return records.get(workspace.id, workspace.id).pipe(
       Effect.flatMap((kept) => {
         const latest = opened.get(workspace.id) ?? found
@@ -235,12 +240,12 @@ export const makeOpenings = (
         if (kept !== undefined && kept.value.issuer !== workspace.issuer) return movedAway(latest, kept.value.issuer)
         if (kept === undefined || (kept.version === latest.version && !isBehind))
           return Effect.succeed(latest.workspace)
-        const when = { readAt: now, version: kept.version, seen: changes, changes }
+        const when = { asOf, version: kept.version, seen: changes, changes }
         return Effect.succeed(remember(latest.from, kept.value, when))
       }),
       Effect.tapError(() =>
         Effect.sync(() => {
-          found.readAt = readAt
+          found.asOf = before
         })
       )
     )
@@ -302,8 +307,9 @@ export const makeOpenings = (
     const now = yield* currentInstant
     if (before !== undefined) return yield* lookedAt(before, now)
     const { id, issuer } = workspace
+    const asOf = asOfNow(now)
     const kept = yield* records.get(id, id)
-    if (kept?.value.issuer === issuer) return remember(workspace, kept.value, justRead(now, kept.version))
+    if (kept?.value.issuer === issuer) return remember(workspace, kept.value, justRead(asOf, kept.version))
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const mayTake = lost.get(id)?.issuer === issuer ? neverMoves : mayMove
     const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayTake))
@@ -312,7 +318,7 @@ export const makeOpenings = (
     if (from !== undefined) {
       yield* note(audit, { workspace: id, requestId: by }, { _tag: "WorkspaceMoved", from, to: issuer, by })
     }
-    return remember(workspace, record, justRead(now))
+    return remember(workspace, record, justRead(asOf))
   })
 
   return { known, isDue, open, current, list, trust, takeDocuments, block, blockedHosts }

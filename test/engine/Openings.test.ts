@@ -412,6 +412,36 @@ describe("a workspace that moves away from a process that runs", () => {
     ))
 })
 
+describe("over a store that no other process can write", () => {
+  test("a workspace is read again once one was written, however soon, and never before", () => {
+    const program = Effect.gen(function* () {
+      const inner = yield* Storage
+      const entropy = yield* Entropy
+      let reads = 0
+      const get: (typeof inner)["get"] = (key) => {
+        reads++
+        return inner.get(key)
+      }
+      const openings = makeOpenings({ storage: { ...inner, get }, entropy, audit: silent, staleness }, neverMoves)
+      const workspace = yield* openings.open(production)
+      const now = yield* currentInstant
+      const muchLater = later(now, 100 * staleness)
+      // Once for its own record, which the opening wrote.
+      yield* openings.current(workspace, muchLater)
+      reads = 0
+      expect(openings.isDue(workspace, muchLater)).toBe(false)
+      expect(yield* openings.current(workspace, muchLater)).toEqual(workspace)
+      expect(reads).toBe(0)
+      yield* moveWorkspace({ storage: inner, entropy }, production.id, staging.issuer)
+      expect(openings.isDue(workspace, muchLater)).toBe(true)
+      yield* Effect.flip(openings.current(workspace, muchLater))
+      expect(reads).toBe(1)
+    })
+    const layers = Layer.mergeAll(Memory.layer, Entropy.layer, Logger.layer([]))
+    return Effect.runPromise(Effect.provide(program, layers))
+  })
+})
+
 /** A server whose issuer the test changes while it runs, and that takes the workspace along each time. */
 const inTwoPlaces = (body: (world: World, go: (to: Workspace) => void) => Effect.Effect<void>) => {
   let here = production
