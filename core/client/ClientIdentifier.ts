@@ -30,7 +30,6 @@ const loopback = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?=[:/])/
  * default port, an upper-case host, `%2e%2e`) would be another client to whoever compares texts.
  */
 const isDocumentAddress = (text: string): boolean => {
-  if (kept.get(text) !== undefined) return true
   if (text.length > longestAddress || text.includes("#") || !URL.canParse(text)) return false
   const url = new URL(text)
   return (
@@ -80,7 +79,10 @@ export type RegisteredIdentifier = typeof RegisteredIdentifier.Type
 export const readRegisteredIdentifier = Schema.decodeUnknownOption(RegisteredIdentifier)
 
 const isClientId = Schema.is(ClientId)
-const isBroughtIdentifier = Schema.is(BroughtIdentifier)
+const isOfBrought = Schema.is(BroughtIdentifier)
+/** What has a key passed before. */
+const isBroughtIdentifier = (text: string): text is BroughtIdentifier =>
+  kept.get(text) !== undefined || isOfBrought(text)
 
 export const ClientIdentifier = Schema.String.pipe(
   Schema.refine((text): text is ClientIdentifier => isClientId(text) || isBroughtIdentifier(text), {

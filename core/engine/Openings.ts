@@ -251,8 +251,11 @@ export const makeOpenings = (
     )
   }
 
+  /** Eager, since requests of clients that bring their identifier ask each time. */
   const current: Openings["current"] = (workspace, now) =>
-    Effect.catchTag(lookedAt(workspace, now), "OtherIssuer", (other) => Effect.fail(withheld(other)))
+    Effect.catchEager(lookedAt(workspace, now), (fault) =>
+      Effect.fail(fault._tag === "OtherIssuer" ? withheld(fault) : fault)
+    )
 
   const change = Effect.fnUntraced(function* <A, E>(
     workspace: OpenWorkspace,
