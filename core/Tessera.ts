@@ -254,11 +254,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   /** What waits for the store; nothing where the workspace is known, and was this server's a moment ago. */
   const opening = (resolved: Workspace, known: OpenWorkspace | undefined, now: Instant) => {
     if (known === undefined) return opened(resolved)
-    if (!openings.isDue(known, now)) return undefined
-    // A store that does not answer does not say that the workspace has moved.
-    return Effect.catch(openings.current(known, now), (fault) =>
-      openings.known(known) === undefined ? Effect.fail(fault) : Effect.succeed(known)
-    )
+    return openings.isDue(known, now) ? openings.asKnown(known, now) : undefined
   }
 
   const answer = (requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {

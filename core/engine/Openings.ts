@@ -77,6 +77,11 @@ export interface Openings {
   readonly open: (workspace: Workspace) => Effect.Effect<OpenWorkspace, OtherIssuer | StorageUnavailable | Contended>
   /** With its resources as any process listed them: read again where that was a while ago. Fails where it has moved. */
   readonly current: (workspace: OpenWorkspace, now: Instant) => Effect.Effect<OpenWorkspace, StorageUnavailable>
+  /** The same; while the store is away, with what this process knows: that does not say that the workspace has moved. */
+  readonly asKnown: (
+    workspace: OpenWorkspace,
+    now: Instant
+  ) => Effect.Effect<OpenWorkspace, StorageUnavailable | Contended>
   /** Changes what owners listed, by compare-and-set; this process knows it at once. */
   readonly list: <A, E>(
     workspace: OpenWorkspace,
@@ -257,6 +262,16 @@ export const makeOpenings = (
       Effect.fail(fault._tag === "OtherIssuer" ? withheld(fault) : fault)
     )
 
+  const isLost = (workspace: OpenWorkspace): boolean =>
+    ofIts(workspace) === undefined && lost.get(workspace.id)?.issuer === workspace.issuer
+
+  const asKnown: Openings["asKnown"] = (workspace, now) =>
+    // One that moved away may have come back, which the store says.
+    Effect.catchEager(isLost(workspace) ? open(workspace) : lookedAt(workspace, now), (fault) => {
+      if (fault._tag === "OtherIssuer") return Effect.fail(withheld(fault))
+      return isLost(workspace) ? Effect.fail(fault) : Effect.succeed(ofIts(workspace)?.workspace ?? workspace)
+    })
+
   const change = Effect.fnUntraced(function* <A, E>(
     workspace: OpenWorkspace,
     decide: (kept: Opened) => Decision<A, E, Opened>
@@ -324,7 +339,7 @@ export const makeOpenings = (
     return remember(workspace, record, justRead(asOf))
   })
 
-  return { known, isDue, open, current, list, trust, takeDocuments, block, blockedHosts }
+  return { known, isDue, open, current, asKnown, list, trust, takeDocuments, block, blockedHosts }
 }
 
 const by = "host program"

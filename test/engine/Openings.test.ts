@@ -491,6 +491,9 @@ const sealedBefore = (world: World, token: string): string => {
   return withChecksum(token.slice(0, 7) + Base64Url.encode(bytes))
 }
 
+/** What a client reads first, and is answered without the store. */
+const documents = ["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource"]
+
 describe("over HTTP", () => {
   test("a server whose workspace is another's answers 503 where it needs the store, and says why in its log", () =>
     inWorld(
@@ -528,12 +531,14 @@ describe("over HTTP", () => {
         expect((yield* refresh(world, client, tokens.refresh)).status).toBe(503)
         expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(503)
         expect((yield* world.send("GET", "/readyz")).status).toBe(503)
+        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(503)
         expect((yield* world.send("GET", "/healthz")).status).toBe(200)
         const said = world.log.filter((line) => line.includes("serves that workspace no more"))
         expect(said).toHaveLength(1)
         expect(said[0]).toContain(staging.issuer)
         expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
         yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
+        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
         expect((yield* companies(world, tokens.access)).status).toBe(200)
         expect((yield* refresh(world, client, tokens.refresh)).status).toBe(200)
       })
@@ -546,6 +551,7 @@ describe("over HTTP", () => {
         yield* TestClock.adjust(staleness)
         world.away.add("get workspace")
         expect((yield* world.send("GET", "/readyz")).status).toBe(200)
+        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
         yield* registerClient(world)
       })
     ))

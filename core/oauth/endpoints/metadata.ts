@@ -16,7 +16,8 @@ import {
   type Services
 } from "../../http/Route.ts"
 import { Signatures } from "../../ports/Signatures.ts"
-import { NoSuchRoute } from "../../rules/Refusal.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { Contended, NoSuchRoute } from "../../rules/Refusal.ts"
 import { definitionAt, protectedResourcePath, type ResourceDefinition, withoutEndSlash } from "../../rules/Resource.ts"
 import { allScopes, apiScopes, offersOpenId, offlineAccess } from "../../rules/Scope.ts"
 import { endpointUrl, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
@@ -61,7 +62,12 @@ const ofOpenId = (value: (services: Services) => unknown, schema: Schema.Top = W
   value: (services, workspace) => (offersOpenId(scopesOf(services.policy, workspace)) ? value(services) : undefined)
 })
 
-const shared = { heading: "Discovery", callers: [{ shows: "nothing" }], faults: [] } as const
+/** Of a workspace that has moved away nothing is told here. */
+const shared = {
+  heading: "Discovery",
+  callers: [{ shows: "nothing" }],
+  faults: [Contended, StorageUnavailable]
+} as const
 
 const serverMetadataContract = (services: Services) =>
   ({
@@ -142,12 +148,8 @@ const openIdMembers = {
 
 const authorizationServerHandler = (services: Services): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
   const document = remembered((workspace) => json(200, authorizationServerMetadata(services, workspace), forAWhile))
-  return (call) => Effect.map(listedNow(services, call), document)
+  return ({ now, workspace }) => Effect.map(services.openings.asKnown(workspace, now), document)
 }
-
-/** The workspace with what is listed now; while the store is away, with what this process knows. */
-const listedNow = ({ openings }: Services, { now, workspace }: Call) =>
-  Effect.catchCause(openings.current(workspace, now), () => Effect.succeed(workspace))
 
 /** RFC 8414 §3, with any path suffix: clients put the address of the resource that they want behind it. */
 export const serverMetadataEndpoint: Endpoint = {
@@ -235,7 +237,8 @@ const protectedResourceHandler = (services: Services): HandlerOf<typeof resource
       ? noSuchDocument
       : protectedResource(services, workspace, called, definition)
   }
-  return (call: Call) => Effect.map(listedNow(services, call), (workspace) => documentOf(call, workspace))
+  return (call: Call) =>
+    Effect.map(services.openings.asKnown(call.workspace, call.now), (workspace) => documentOf(call, workspace))
 }
 
 export const resourceMetadataEndpoint: Endpoint = {
