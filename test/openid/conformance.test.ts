@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { generateKeyPair, SignJWT } from "jose"
@@ -48,6 +49,8 @@ const profile: StandardClaims = {
   phone_number: "+49 30 1",
   phone_number_verified: false
 }
+/** Claims of every sign-in, whoever the person is. */
+const aboutSignIn = ["sub", "auth_time", "acr", "amr"]
 const options = { ...signsIn, profile }
 /** A person is asked once for a client and its scopes. */
 const remembering = { ...options, policy: { ...signsIn.policy, consent: "remember" as const } }
@@ -76,9 +79,14 @@ describe("OIDC Config", () => {
           issuer,
           response_types_supported: ["code"],
           subject_types_supported: ["public"],
-          id_token_signing_alg_values_supported: expect.arrayContaining(["RS256", "ES256", "EdDSA"]),
-          userinfo_signing_alg_values_supported: expect.arrayContaining(["RS256"]),
-          claims_supported: expect.arrayContaining(["sub", "name", "email", "address", "phone_number"]),
+          // RS256 has to be there, and `none` may not be.
+          id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
+          userinfo_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
+          claim_types_supported: ["normal"],
+          claims_supported: [...aboutSignIn, ...Object.keys(profile)],
+          grant_types_supported: expect.arrayContaining(["authorization_code", "refresh_token"]),
+          jwks_uri: `${issuer}/oauth/jwks`,
+          userinfo_endpoint: `${issuer}/oauth/userinfo`,
           claims_parameter_supported: true,
           request_uri_parameter_supported: false,
           token_endpoint_auth_methods_supported: expect.arrayContaining(["client_secret_basic", "client_secret_post"])
@@ -86,10 +94,30 @@ describe("OIDC Config", () => {
         expect(document.scopes_supported).toEqual(
           expect.arrayContaining(["openid", "profile", "email", "address", "phone", "offline_access"])
         )
-        expect(JSON.stringify(document.id_token_signing_alg_values_supported)).not.toContain("none")
         for (const [name, value] of Object.entries(document)) {
           if (name.endsWith("_endpoint") || name === "jwks_uri") expect(String(value)).toStartWith("https://")
         }
+      })
+    ))
+
+  test("each of claims_supported is told to a client that asks for it by its name", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const document = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+        const names = (document.claims_supported as ReadonlyArray<string>).toSorted()
+        const asked = Object.fromEntries(names.map((name) => [name, null]))
+        const claims = JSON.stringify({ id_token: asked, userinfo: asked })
+        const client = yield* provenClient(world)
+        const { access_token, id_token } = yield* identify(world, client, { claims }, `alice; since=${t0}; acr=silver`)
+        const { payload } = yield* verified(world, client, id_token)
+        expect(
+          Object.keys(payload)
+            .filter((name) => names.includes(name))
+            .toSorted()
+        ).toEqual(names)
+        // How somebody signed in is of the sign-in, so that userinfo has none of it.
+        const told = jsonOf(yield* userinfo(world, access_token))
+        expect(told).toEqual({ sub: "alice", ...profile } as never)
       })
     ))
 })
@@ -251,8 +279,11 @@ describe("OIDC Basic", () => {
         yield* TestClock.adjust("5 seconds")
         const after = jsonOf(yield* refresh(world, client, text(tokens.refresh_token)))
         const { payload } = yield* verified(world, client, after.id_token)
-        expect([payload.iss, payload.sub, payload.aud]).toEqual([before.iss, before.sub, before.aud])
-        expect(payload.iat).toBe(t0 / 1000 + 5)
+        // Of the same sign-in, at the same time; only what belongs to these tokens is new.
+        const of = createHash("sha256").update(text(after.access_token)).digest().subarray(0, 16)
+        const now = { iat: t0 / 1000 + 5, exp: t0 / 1000 + 3605, at_hash: of.toString("base64url") }
+        expect(payload).toEqual({ ...before, ...now })
+        expect([before.auth_time, before.at_hash === payload.at_hash]).toEqual([t0 / 1000 - 60, false])
       })
     ))
 
@@ -295,6 +326,13 @@ describe("OIDC Dynamic", () => {
     ["oidcc-registration-sector-bad", { sector_identifier_uri: "https://a.example/s.json" }, "sector_identifier_uri"],
     ["encrypted ID tokens", { id_token_encrypted_response_alg: "RSA-OAEP" }, "id_token_encrypted_response_alg"],
     ["encrypted userinfo", { userinfo_encrypted_response_alg: "RSA-OAEP" }, "userinfo_encrypted_response_alg"],
+    ...[
+      "id_token_encrypted_response_enc",
+      "userinfo_encrypted_response_enc",
+      "request_object_encryption_alg",
+      "request_object_encryption_enc",
+      "frontchannel_logout_uri"
+    ].map((name) => [name, { [name]: "A128CBC-HS256" }, name] as const),
     ["oidcc-request-uri-signed-rs256", { request_uris: ["https://a.example/r"] }, "request_uris"],
     ["an age below nothing", { default_max_age: -1 }, "default_max_age"],
     ["plain http to begin at", { initiate_login_uri: "http://a.example/login" }, "initiate_login_uri"],
@@ -307,8 +345,10 @@ describe("OIDC Dynamic", () => {
         Effect.gen(function* () {
           const body = JSON.stringify({ redirect_uris: ["https://app.example.org/callback"], ...metadata })
           const answer = yield* world.send("POST", "/oauth/register", { headers: jsonHeaders, body })
-          expect(answer.status).toBe(400)
-          expect(String(jsonOf(answer).error_description)).toContain(names)
+          const { error, error_description } = jsonOf(answer)
+          const isOfUris = "redirect_uris" in metadata
+          expect([answer.status, error]).toEqual([400, isOfUris ? "invalid_redirect_uri" : "invalid_client_metadata"])
+          expect(String(error_description)).toContain(names)
         })
       )
     )

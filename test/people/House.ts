@@ -10,14 +10,17 @@ import { Accounts, type AccountsOptions } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
 import { signInEndpoints } from "../../core/people/signInEndpoints.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
+import type { Documents } from "../../core/ports/Documents.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { PasswordHasher } from "../../core/ports/PasswordHasher.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { Signatures } from "../../core/ports/Signatures.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEndpoints.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
@@ -25,7 +28,7 @@ import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { form, formHeaders, hiddenFields } from "../given/flow.ts"
-import { keyFrom, requestOf, t0, theWorkspace } from "../given/World.ts"
+import { keyFrom, realSignatures, requestOf, t0, theWorkspace } from "../given/World.ts"
 
 /** Argon2id as cheap as it gets: what it costs is tested in test/adapters. */
 export const cheap = { memory: 8, passes: 1, lanes: 1 } as const
@@ -38,6 +41,8 @@ export interface HouseOptions {
   /** The store that everything is kept in, made of the one in memory. */
   readonly storage?: (below: Storage["Service"]) => Storage["Service"]
   readonly limiter?: Layer.Layer<Limiter>
+  /** With it, people sign in at applications by OpenID Connect, and these hear of logouts over it. */
+  readonly documents?: Layer.Layer<Documents>
   /** What hashes the passwords, made of the one that does. */
   readonly hasher?: (below: PasswordHasher["Service"]) => PasswordHasher["Service"]
 }
@@ -112,6 +117,9 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
     Pages.layer(),
     options.limiter ?? Limiter.layerNone,
     Workspaces.layerOne(workspace),
+    options.documents === undefined
+      ? Layer.empty
+      : Layer.merge(options.documents, Layer.succeed(Signatures, realSignatures)),
     counted(hashed, options.cost ?? cheap, options.hasher ?? ((below) => below))
   ).pipe(Layer.provideMerge(entropy))
   const accounts = Accounts.layer(options.accounts)
@@ -145,7 +153,11 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
   const tessera = Layer.unwrap(
     Effect.map(Accounts, (built) =>
       Tessera.layer({
-        policy: { ...standardPolicy, workspaceAccess: "registered" },
+        policy: {
+          ...standardPolicy,
+          workspaceAccess: "registered",
+          ...(options.documents === undefined ? {} : { scopes: signInScopes })
+        },
         endpoints: [...signInEndpoints(built), ...accountSettingsEndpoints(built), ...settingsEndpoints(), ...endpoints]
       })
     )

@@ -1,13 +1,26 @@
 import { expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { decodeJwt } from "jose"
 import { browserOf } from "../../core/people/browserOf.ts"
 import { liveSessions, sessionMark } from "../../core/people/Sessions.ts"
+import type { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
-import { authorizeTarget, header, hiddenFields, registerClient } from "../given/flow.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
+import {
+  authorizeTarget,
+  header,
+  hiddenFields,
+  jsonOf,
+  redeem,
+  registerClient,
+  returned,
+  type TestClient,
+  text
+} from "../given/flow.ts"
 import { noticeOn } from "../given/page.ts"
 import { t0 } from "../given/World.ts"
-import { addAccount, Browser, type House, inHouse } from "./House.ts"
+import { addAccount, Browser, type House, inHouse, password } from "./House.ts"
 
 const mozilla = "Mozilla/5.0"
 const agents = {
@@ -158,3 +171,123 @@ test("the sign-in has the email of a login_hint filled in, and no other text", (
       }
     })
   ))
+
+/** How Bob's session at the phone ends, and whether the one at the desk ends with it. */
+const endings: ReadonlyArray<
+  readonly [how: string, both: boolean, end: (scene: Ending) => Effect.Effect<unknown, unknown>]
+> = [
+  ["by signing out", false, ({ phone }) => signedOutAt(phone, "/logout")],
+  ["by signing out at an application", false, ({ phone }) => signedOutAt(phone, "/oauth/logout")],
+  [
+    "from another browser",
+    false,
+    Effect.fnUntraced(function* ({ bob, desk, house }) {
+      const sessions = yield* liveSessions(house.accounts.sessions, house.workspace.id, bob, yield* currentInstant)
+      const there = sessions.find(({ browser }) => browser === "Safari on an iPhone")
+      yield* post(desk, { action: "end", id: there === undefined ? "" : sessionMark(there) })
+    })
+  ],
+  ["from another browser, with all others", false, ({ desk }) => post(desk, { action: "end-others" })],
+  [
+    "with the password that it began with",
+    true,
+    ({ desk }) =>
+      desk.submit("/settings/profile", {
+        action: "password",
+        current_password: password,
+        new_password: "another long password"
+      })
+  ],
+  ["as somebody else signs in at that browser", false, ({ phone }) => phone.signIn("ada@example.com")],
+  [
+    "with the person's account",
+    true,
+    Effect.fnUntraced(function* ({ bob, house }) {
+      const owner = yield* signedIn(house, "edge")
+      yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+    })
+  ]
+]
+
+interface Ending {
+  readonly house: House
+  readonly bob: { readonly id: UserId; readonly epoch: number }
+  readonly phone: Browser
+  readonly desk: Browser
+}
+
+const signedOutAt = Effect.fnUntraced(function* (browser: Browser, path: string) {
+  yield* browser.submit(path, {})
+  expect([...browser.cookies.keys()].filter((name) => name.includes("session"))).toEqual([])
+})
+
+/** The browser's person signs in at an application: what it was given, and the session as it knows it. */
+const signInTo = Effect.fnUntraced(function* (house: House, browser: Browser, client: TestClient) {
+  const page = yield* browser.get(authorizeTarget(client, { scope: "openid" }))
+  const answer = yield* browser.send("POST", "/consent", { ...hiddenFields(page.body), decision: "approve" })
+  const tokens = jsonOf(yield* redeem(house, client, text(returned(answer).get("code"))))
+  return { access: text(tokens.access_token), sid: text(decodeJwt(text(tokens.id_token)).sid) }
+})
+
+const hears = { backchannel_logout_uri: "https://app.example.org/logout" }
+
+/** The sessions whose end the applications have heard of. */
+const heard = Effect.fnUntraced(function* ({ services, workspace }: House, web: DocumentsWeb) {
+  yield* services.logouts.deliver(workspace)
+  return web.posted
+    .map(({ form }) => text(decodeJwt(new URLSearchParams(form).get("logout_token") ?? "").sid))
+    .toSorted()
+})
+
+for (const [how, both, end] of endings) {
+  test(`a session that ends ${how} is over at the applications too, and no copy of its cookie opens it`, () => {
+    const web = new DocumentsWeb()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const phone = yield* signedIn(house, "iphone", "bob@example.com")
+        const desk = yield* signedIn(house, "firefox", "bob@example.com")
+        const client = yield* registerClient(house, hears)
+        const [there, here] = [yield* signInTo(house, phone, client), yield* signInTo(house, desk, client)]
+        const copies = [phone, desk].map((browser) => {
+          const copy = new Browser(house)
+          for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+          return copy
+        })
+        yield* end({ house, bob, phone, desk })
+        expect(yield* heard(house, web)).toEqual((both ? [there.sid, here.sid] : [there.sid]).toSorted())
+        const statuses: Array<readonly [boolean, number]> = []
+        for (const [n, { access }] of [there, here].entries()) {
+          const told = yield* house.send("GET", "/oauth/userinfo", { headers: { authorization: `Bearer ${access}` } })
+          statuses.push([yield* isIn(copies[n] ?? phone), told.status])
+        }
+        expect(statuses).toEqual([
+          [false, 401],
+          [!both, both ? 401 : 200]
+        ])
+      }),
+      { documents: web.layer() }
+    )
+  })
+}
+
+test("a session that goes on in a new one is not over at any application, and is with that one", () => {
+  const web = new DocumentsWeb()
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const client = yield* registerClient(house, hears)
+      const { access, sid } = yield* signInTo(house, browser, client)
+      yield* browser.signIn()
+      expect(yield* heard(house, web)).toEqual([])
+      const bearing = { headers: { authorization: `Bearer ${access}` } }
+      expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(200)
+      yield* browser.submit("/logout", {})
+      expect(yield* heard(house, web)).toEqual([sid])
+      expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
+    }),
+    { documents: web.layer() }
+  )
+})
