@@ -9,6 +9,7 @@ import {
   comparedInConstantTime,
   everyTestRuns,
   knownImports,
+  plainlyCompared,
   pureCore,
   reasonedAssertions
 } from "./house/code.ts"
@@ -96,6 +97,7 @@ const cases: ReadonlyArray<Case> = [
     breaking: [
       file("core/a.ts", "if (digest === stored.digest) return"),
       file("core/a.ts", "return digestOf(text) === kept"),
+      file("core/a.ts", "return digestOf(Redacted.value(await valueOf(token))) === kept"),
       file("core/a.ts", "const isIt = shown.thumbprint !== bound.thumbprint"),
       file("core/a.ts", "const isIt = ticket.reader !== readerOf(here)"),
       file("core/a.ts", "return expected ===\n  hmac(key, body)"),
@@ -159,6 +161,14 @@ describe("the rules of the house", () => {
       expect(sound.flatMap((source) => rule.breaches(source))).toEqual([])
     })
   }
+})
+
+test("a comparison of secrets that is there would be seen, were it written plainly", () => {
+  const compared = sources
+    .filter(({ path }) => /^(?:core|adapters|runtimes)\/(?!testing\/).*\.ts$/.test(path))
+    .flatMap(({ path, text }) => plainlyCompared(text).map((plain) => file(path, plain)))
+  expect(compared.length).toBeGreaterThan(15)
+  expect(compared.filter((source) => comparedInConstantTime.breaches(source).length === 0)).toEqual([])
 })
 
 describe("the lock file", () => {

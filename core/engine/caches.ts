@@ -142,7 +142,7 @@ export class RecordCache<V> {
 interface Opened {
   readonly workspace: string
   readonly issuer: string
-  readonly text: string
+  readonly secret: string
   readonly token: AccessToken
 }
 
@@ -190,13 +190,13 @@ export class TokenCache {
     const at = placeOf(text)
     const known = this.opened.get(at)
     // The text holds the seal, so it is compared as secrets are.
-    if (known?.workspace === place.id && known.issuer === place.issuer && sameDigest(known.text, text)) {
+    if (known?.workspace === place.id && known.issuer === place.issuer && sameDigest(known.secret, text)) {
       return hasPassed(known.token.expiresAt, now) ? Result.fail("expired") : Result.succeed(known.token)
     }
     const kept = copyOf(text)
     const opened = open(sealer, place, "access", kept, now)
     if (Result.isSuccess(opened)) {
-      this.opened.set(at, { workspace: place.id, issuer: place.issuer, text: kept, token: opened.success })
+      this.opened.set(at, { workspace: place.id, issuer: place.issuer, secret: kept, token: opened.success })
     }
     return opened
   }

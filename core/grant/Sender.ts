@@ -52,9 +52,9 @@ export interface Retry {
   readonly userAgent: Likeness
 }
 
-const likeness = (first: string | null | undefined, again: string | null | undefined): Likeness => {
-  if (typeof first !== "string" || typeof again !== "string") return "unknown"
-  return sameDigest(first, again) ? "same" : "other"
+const likeness = (firstMac: string | null | undefined, nextMac: string | null | undefined): Likeness => {
+  if (typeof firstMac !== "string" || typeof nextMac !== "string") return "unknown"
+  return sameDigest(firstMac, nextMac) ? "same" : "other"
 }
 
 export const compareSenders = (first: SenderMarks | null, again: SenderMarks | null): Retry => ({

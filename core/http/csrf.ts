@@ -9,16 +9,17 @@ import type { Call, Services } from "./Route.ts"
 
 const utf8 = new TextEncoder()
 
-const made = (key: SealKey, mac: Mac, session: string): string => `${key.id}.${base64Url(mac.of(utf8.encode(session)))}`
+const macField = (key: SealKey, mac: Mac, session: string): string =>
+  `${key.id}.${base64Url(mac.of(utf8.encode(session)))}`
 
 /** The hidden field of a form: proves that the form was drawn for the session that posts it. */
 export const csrfField = (sealer: Sealer, place: Place, session: string): string =>
-  made(sealer.first, sealer.under(sealer.first, place, "form"), session)
+  macField(sealer.first, sealer.under(sealer.first, place, "form"), session)
 
 export const isCsrfField = (sealer: Sealer, place: Place, session: string, presented: string): boolean => {
   const key = sealer.find(presented.split(".", 1)[0] ?? "")
   if (key === undefined) return false
-  const isOf = (mac: Mac | undefined) => mac !== undefined && sameDigest(presented, made(key, mac, session))
+  const isOf = (mac: Mac | undefined) => mac !== undefined && sameDigest(presented, macField(key, mac, session))
   return isOf(sealer.under(key, place, "form")) || isOf(sealer.before(key, place, "form"))
 }
 

@@ -69,4 +69,4 @@ export const idsOfUserCode = (sealer: Sealer, place: Place, code: UserCode): Rea
   sealer.keys.map((key) => idUnder(sealer, place, code, key))
 
 export const isOfUserCode = (sealer: Sealer, place: Place, code: UserCode, id: AuthorizationRequestId): boolean =>
-  idsOfUserCode(sealer, place, code).some((one) => sameDigest(one, id))
+  idsOfUserCode(sealer, place, code).some((mac) => sameDigest(mac, id))

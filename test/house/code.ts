@@ -68,12 +68,26 @@ export const everyTestRuns: Rule = {
     room(path) === "test" && isScript(path) ? found(codeOf(text), leftOut, (word) => `${word} leaves tests out`) : []
 }
 
+/** The arguments of a call, with calls of calls in them. */
+const given = String.raw`\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)`
 /** What an expression ends in: a name, or a call of it. */
-const before = /([\w$]+)(?:\([^()]*\))?\s*$/
-const behind = /^\s*(?:[\w$]+(?:\([^()]*\))?(?:!|\?)?\.)*([\w$]+)(?:\([^()]*\))?/
+const before = new RegExp(String.raw`([\w$]+)(?:${given})?\s*$`)
+const behind = new RegExp(String.raw`^\s*(?:[\w$]+(?:${given})?(?:!|\?)?\.)*([\w$]+)(?:${given})?`)
 const secretive =
-  /(?:digest|hash|mac|thumbprint|secret|csrf|signature|verifier|challenge|password|reader|(?:auth|mac|seal)_?tag)(?:Of|Text|Field)?$/i
+  /(?:digest|hash|mac|thumbprint|secret|csrf|signature|verifier|challenge|password|reader|sessionPath|(?:auth|mac|seal)_?tag)(?:Of|Text|Field)?$/i
+/** No side of a comparison is longer. */
+const farthest = 300
 const nothing = /^(?:undefined|null|true|false|\d\w*)$/
+
+const oneCall = new RegExp(String.raw`\b(?:sameDigest|isDigestOf)(${given})`, "g")
+const itsComma = /,(?![^()]*\))/
+
+/** Each comparison of secrets in a text, written as it must not be: the rule has to know it by its names. */
+export const plainlyCompared = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(oneCall)].flatMap(([, call = ""]) => {
+    const [left = "", right = ""] = call.slice(1, -1).split(itsComma)
+    return right.includes(":") ? [] : [`return ${left.replace(/ \?\?.*/, "")} === ${right}`]
+  })
 
 export const comparedInConstantTime: Rule = {
   title: "digests, MACs and secrets are compared by `isDigestOf` and `sameDigest`, whose time tells nothing",
@@ -84,7 +98,7 @@ export const comparedInConstantTime: Rule = {
       match.replace(/[^\n]/g, /^["'`]/.test(match) ? '"' : " ")
     )
     return [...code.matchAll(/[!=]==?/g)].flatMap(({ 0: operator, index }) => {
-      const [, left = ""] = before.exec(code.slice(0, index)) ?? []
+      const [, left = ""] = before.exec(code.slice(Math.max(0, index - farthest), index)) ?? []
       const [, right = ""] = behind.exec(code.slice(index + operator.length)) ?? []
       const isSecret = [left, right].some((name) => secretive.test(name))
       const isLiteral = [left, right].some((name) => name === "" || nothing.test(name))
