@@ -1,11 +1,13 @@
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import { rows } from "../../core/testing/model/rows.ts"
 import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
+import type { SystemUnderTest } from "../../core/testing/play/SystemUnderTest.ts"
 import { patience, scriptSeed, scripts, usualScripts } from "./runs.ts"
 
 const stage: Stage = (world, script) =>
@@ -56,6 +58,58 @@ test(
   },
   patience
 )
+
+const done: HttpResponse = { status: 200, headers: [], body: '{"outcome":"done"}' }
+
+/** What goes wrong with the answers of owners: a system that is as the core is, save for that. */
+const faultsOfAnswers: Readonly<Record<string, (sound: SystemUnderTest) => Partial<SystemUnderTest>>> = {
+  "a refusal that is not kept": ({ answerClient }) => ({
+    answerClient: (workspace, client, says) =>
+      says === "refused" ? Effect.succeed(done) : answerClient(workspace, client, says)
+  }),
+  "an owner who answers for another workspace": ({ answerClient }) => ({
+    answerClient: (workspace, client, says) =>
+      Effect.flatMap(answerClient(workspace, client, says), (own) =>
+        own.body.includes("unknown") ? answerClient(workspace === 0 ? 1 : 0, client, says) : Effect.succeed(own)
+      )
+  }),
+  "an approval that outlives its client": ({ answerClient, request }) => {
+    const approved = new Set<string>()
+    return {
+      answerClient: (workspace, client, says) => {
+        if (says === "approved") approved.add(client)
+        return answerClient(workspace, client, says)
+      },
+      request: (asked) =>
+        asked.method === "DELETE" && approved.has(asked.path.split("/").at(-1) ?? "")
+          ? Effect.succeed({ status: 204, headers: [], body: "" })
+          : request(asked)
+    }
+  },
+  "an owner who finds every question open": ({ answerClient }) => ({
+    answerClient: (workspace, client, says) =>
+      Effect.map(answerClient(workspace, client, says), (told) =>
+        says === "nothing" ? { ...told, body: told.body.replace("allowed", "waiting") } : told
+      )
+  })
+}
+
+describe.each([
+  ["with a record each", false],
+  ["that are no record yet", true]
+])("of clients %s", (_what, rowsAtConsent) => {
+  const asking = { owners: true, workspaceAccess: "approved", rowsAtConsent } as const
+
+  test.each(Object.entries(faultsOfAnswers))("%s parts the core and the model", async (_fault, faultOf) => {
+    const faulty: Stage = (world, script) =>
+      inProcess(world).pipe(
+        Effect.map(({ system }) => playOver({ ...system, ...faultOf(system) }, world, script)),
+        Effect.provide(Memory.layer, { local: true })
+      )
+    const result = await Effect.runPromise(checkModel(faulty, { seed: scriptSeed, runs: 100, world: asking }))
+    expect(result._tag).toBe("Falsified")
+  })
+})
 
 /** Both kinds of addressing: by the path of one host, side by side and one below the other, and by host and path. */
 const addressings: ReadonlyArray<readonly [issuer: string, issuer: string]> = [

@@ -43,6 +43,11 @@ export type Expectation =
   | { readonly _tag: "Pushed" }
   /** By the issuer of an assertion: what its client brings here. */
   | { readonly _tag: "Attested" }
+  /** What an owner is told who answers a client, or looks at it. */
+  | {
+      readonly _tag: "Answered"
+      readonly outcome: "done" | "was_so" | "not_asked" | "unknown" | "allowed" | "waiting" | "refused" | "owners_only"
+    }
   | { readonly _tag: "DeviceWaits"; readonly issuer: string }
   | { readonly _tag: "ConsentPage" }
   /** The consent page once more, or the way to it. */

@@ -22,6 +22,8 @@ export interface Client {
   readonly redirects: ReadonlyArray<string>
   /** The API that it is, as an owner said; `null`: it exchanges no tokens. */
   readonly serves: string | null
+  /** What an owner said of its question whether it may act for the workspace; `null`: nothing yet. */
+  readonly answer: "approved" | "refused" | null
   /** Until then at least it is known, where no person has let it in: each use without a person moves it. */
   readonly keptUntil: number
   /** One that a person gave it. */

@@ -22,6 +22,8 @@ export interface World {
   readonly rowsAtConsent?: boolean
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
+  /** An owner answers clients. A system other than the core has no part in it: `false` leaves it out. */
+  readonly owners?: boolean
   /** There is a scope that implies another one, and requests name several resources at once. */
   readonly apis?: boolean
   /** Clients prove keys and push requests. A system other than the core has no part in it: `false` leaves it out. */

@@ -1,4 +1,5 @@
 import type { ClientCredentials } from "../script/Command.ts"
+import { standingOfClient } from "./answerClient.ts"
 import { forgery, provenKey } from "./keys.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import {
@@ -23,8 +24,8 @@ interface ClientCredentialsFacts extends ProofFacts {
 
 const faults: ReadonlyArray<Fault<ClientCredentialsFacts>> = [
   {
-    name: "a client that no owner approved may not act alone, where it takes that; no script has an owner",
-    when: ({ world }) => world.workspaceAccess === "approved",
+    name: "a client that no owner approved may not act alone, where it takes that (issue 24: an owner for workspace access)",
+    when: ({ presenter, world }) => presenter !== undefined && standingOfClient(presenter, world) !== "allowed",
     errors: ["unauthorized_client"]
   },
   {

@@ -1,4 +1,5 @@
 import type { Step } from "../script/Command.ts"
+import { answerClient } from "./answerClient.ts"
 import { authorize } from "./authorize.ts"
 import { attest, bring, trustIssuer } from "./bring.ts"
 import { check } from "./check.ts"
@@ -46,6 +47,8 @@ const predicted = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
       return poll(facts, step)
     case "AllowExchange":
       return allowExchange(facts, step)
+    case "AnswerClient":
+      return answerClient(facts, step)
     case "Exchange":
       return exchange(facts, step)
     case "TrustIssuer":

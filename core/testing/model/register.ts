@@ -81,6 +81,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             ownGrants,
             redirects: command.redirects,
             serves: null,
+            answer: null,
             keptUntil: state.now + keptWhenRegistered,
             hasCompletedAFlow: command.kind === "enterprise",
             heldUnder: isHeld ? sealingKey(state) : null,

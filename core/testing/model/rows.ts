@@ -1,3 +1,4 @@
+import { answerClientRules } from "./answerClient.ts"
 import { authorizeRules } from "./authorize.ts"
 import { bringRules } from "./bring.ts"
 import { checkRules } from "./check.ts"
@@ -27,6 +28,7 @@ export const rows: ReadonlySet<string> = new Set(
     askDeviceRules,
     enterRules,
     pollRules,
+    answerClientRules,
     exchangeRules,
     bringRules,
     endSessionRules,

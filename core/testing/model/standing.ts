@@ -1,4 +1,5 @@
 import type { Presented, Ref } from "../script/Command.ts"
+import { standingOfClient } from "./answerClient.ts"
 import type { Worth } from "./Expectation.ts"
 import type { Facts } from "./Rule.ts"
 import { type Access, type Grant, isAlive, type RefreshToken, type State } from "./State.ts"
@@ -35,12 +36,20 @@ export const worthOf = (standing: Exclude<Standing, { readonly _tag: "nothing" }
   }
 }
 
+/** Where it is for the workspace: whether an owner still lets its client act for that. */
+const isStillLet = ({ state, world }: Facts, { client, user }: Grant): boolean => {
+  const own = state.clients.get(client)
+  return user !== null || own === undefined || standingOfClient(own, world) === "allowed"
+}
+
 /** Neither it nor one that it was exchanged for was revoked, and who exchanged is there and still may. */
-const lives = (state: State, { actors, isRevoked }: Access): boolean =>
+const lives = (facts: Facts, grant: Grant, { actors, isRevoked }: Access): boolean =>
   !isRevoked &&
+  isStillLet(facts, grant) &&
   actors.every(({ client, showed }) => {
-    const by = state.clients.get(client)
-    return state.access.get(showed)?.isRevoked !== true && by?.isDeleted === false && by.serves !== null
+    const { access, clients } = facts.state
+    const by = clients.get(client)
+    return access.get(showed)?.isRevoked !== true && by?.isDeleted === false && by.serves !== null
   })
 
 const nothing: Standing = { _tag: "nothing" }
@@ -60,7 +69,7 @@ export const standingOf = (
   workspace: WorkspaceNumber,
   /**
    * Where it is to be ended: for how long a refresh token still counts when it refreshes no more. An access token does
-   * where whoever exchanged may do so no more, since an owner may allow it again.
+   * where whoever exchanged, or acted for the workspace, may do so no more, since an owner may allow it again.
    */
   afterwards = 0
 ): Standing => {
@@ -70,7 +79,7 @@ export const standingOf = (
     const grant = access === undefined ? undefined : state.grants.get(access.grant)
     if (access === undefined || !ownIn(state, grant, workspace)) return nothing
     const counts =
-      (afterwards > 0 || lives(state, access)) && state.keys.includes(access.key) && state.now < access.expiresAt
+      (afterwards > 0 || lives(facts, grant, access)) && state.keys.includes(access.key) && state.now < access.expiresAt
     return counts ? { _tag: "access", access, grant } : nothing
   }
   if (presented?.kind === "refresh") {

@@ -48,6 +48,7 @@ export const needs = (step: Step): ReadonlyArray<string> => {
     case "OwnGrant":
       return [`client#${step.by}`]
     case "AllowExchange":
+    case "AnswerClient":
       return [`client#${step.client}`]
     case "Attest":
       return step.names === null ? [] : [`client#${step.names}`]

@@ -86,6 +86,8 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
         const api = resourceText(step.serves, world, workspace)
         return Effect.as(system.allowExchange(workspace, ledger.get(`client#${step.client}`) ?? "", api), null)
       }
+      case "AnswerClient":
+        return system.answerClient(step.workspace, ledger.get(`client#${step.client}`) ?? "", step.says)
       case "Register":
         // What an owner gives a client, it cannot register for by itself.
         return step.kind === "enterprise" && step.odd === null

@@ -97,6 +97,8 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
       return json(201, { request_uri: `request-${step.id}`, expires_in: pushedTtl / 1000 })
     case "Attested":
       return json(200, { assertion: `assertion-${step.id}` })
+    case "Answered":
+      return json(200, { outcome: expect.outcome })
     case "DeviceWaits": {
       const page = `${expect.issuer}/device`
       return json(200, {

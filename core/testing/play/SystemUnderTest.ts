@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
 import type { WorkspaceNumber } from "../model/World.ts"
-import type { AsserterName, Fault, PlaceName, TrustTerms } from "../script/Command.ts"
+import type { AnswerClient, AsserterName, Fault, PlaceName, TrustTerms } from "../script/Command.ts"
 
 /** What everybody is called. */
 export const nameOf = (user: string): string => `Mx ${user}`
@@ -21,6 +21,15 @@ export interface SystemUnderTest {
   readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
   /** An owner says which API a client is, so that it may exchange tokens; `null`: none. */
   readonly allowExchange: (workspace: WorkspaceNumber, client: string, api: string | null) => Effect.Effect<void>
+  /**
+   * An owner approves or refuses a client by what that goes by, or looks at it: `outcome` is what comes of it, in the words
+   * of the model.
+   */
+  readonly answerClient: (
+    workspace: WorkspaceNumber,
+    client: string,
+    says: AnswerClient["says"]
+  ) => Effect.Effect<HttpResponse>
   /** An owner registers a client that sends this, and is answered as the client would be (RFC 7591 §3.2.1). */
   readonly registerForOwner: (workspace: WorkspaceNumber, metadata: object) => Effect.Effect<HttpResponse>
   /** An owner trusts an issuer of assertions (RFC 7523), or on other terms; `null`: no more. */

@@ -67,9 +67,15 @@ export const scriptOf = (
     assertions: of(2, 6, 18, 38, 66, 70, 82, 102),
     claims: of(10, 15, 23, 31, 42, 50, 54, 58, 63, 74, 79, 90, 95, 118),
     signers: of(4, 20, 35, 36, 60, 98, 99, 111),
-    jwts: of(19, 39, 43, 83, 98, 103)
+    jwts: of(19, 39, 43, 83, 98, 103),
+    owners: of(9, 25, 57, 73, 88, 89, 105, 120)
   }
-  const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...own }
+  // Where an owner answers clients, most ask; and some have no record before the answer.
+  const asking = {
+    ...(more.owners && !of(88) ? { workspaceAccess: "approved" as const } : {}),
+    ...(of(25, 57, 73, 120) ? { rowsAtConsent: true } : {})
+  }
+  const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...asking, ...own }
   return { world, script: generate(dice, world, longest) }
 }
 

@@ -1,8 +1,16 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { Clock, Context, Deferred, Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { isKnown } from "../../client/Client.ts"
+import { readClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { checkRegistration } from "../../client/RegistrationRequest.ts"
 import { clientInformation } from "../../client/register.ts"
-import { registerClient, setServedResource } from "../../engine/administerClients.ts"
+import { asksForWorkspace, workspaceStanding } from "../../client/workspaceAccess.ts"
+import {
+  answerByIdentifier,
+  findByIdentifier,
+  registerClient,
+  setServedResource
+} from "../../engine/administerClients.ts"
 import { changeIssuer, removeIssuer, trustIssuer } from "../../engine/administerWorkspace.ts"
 import { endAll } from "../../engine/endAll.ts"
 import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts"
@@ -174,6 +182,8 @@ const paceOfDevices = (now: () => number): Limiter["Service"] => {
   }
 }
 
+const told = (outcome: string): HttpResponse => ({ status: 200, headers: [], body: JSON.stringify({ outcome }) })
+
 const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
 
 const sweptAtOnce = 1000
@@ -305,6 +315,23 @@ export const inProcess = Effect.fnUntraced(function* (
         return changed ?? (yield* trustIssuer(server.services, byOwner(number), workspace, typed))
       })
       return Effect.provideContext(Effect.orDie(Effect.asVoid(said)), surroundings)
+    },
+    answerClient: (number, client, says) => {
+      const { services } = server
+      const identifier = readClientIdentifier(client)
+      if (Option.isNone(identifier)) return Effect.succeed(told("unknown"))
+      const looked = Effect.map(findByIdentifier(services, workspaceAt(number), identifier.value), (found) => {
+        if (found === undefined || !isKnown(found, Instant.make(clock.now()))) return "unknown"
+        const asks = asksForWorkspace(found, services.grantTypes.values())
+        return asks ? workspaceStanding(found, services.policy) : "not_asked"
+      })
+      const outcome =
+        says === "nothing"
+          ? looked
+          : answerByIdentifier(services, byOwner(number), workspaceAt(number), identifier.value, says)
+      const answer = Effect.map(outcome, told)
+      const unavailable = () => Effect.succeed(killed)
+      return untilDeath(Effect.catchTag(answer, ["StorageUnavailable", "Contended"], unavailable))
     },
     allowExchange: (number, client, api) => {
       const id = ClientId.make(client)

@@ -381,6 +381,11 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
       return pushed(comparing)
     case "Attested":
       return status(comparing, 200)
+    case "Answered":
+      return first(
+        status(comparing, 200),
+        unless(jsonOf(comparing.response)?.outcome === expect.outcome, `the owner is not told ${expect.outcome}`)
+      )
     case "DeviceWaits":
       return deviceWaits(comparing, expect)
     case "ConsentPage":

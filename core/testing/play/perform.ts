@@ -44,6 +44,7 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "Visit":
     case "AskDevice":
     case "AllowExchange":
+    case "AnswerClient":
     case "DeleteClient":
     case "Rekey":
       return [step.client]

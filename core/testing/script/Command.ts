@@ -193,6 +193,17 @@ export interface AllowExchange {
   readonly serves: ResourceAsk
 }
 
+/**
+ * An owner of a workspace answers a client that asks to act for it, by what the client goes by, or looks at how that stands.
+ */
+export interface AnswerClient {
+  readonly _tag: "AnswerClient"
+  readonly id: Ref
+  readonly client: Ref
+  readonly workspace: WorkspaceNumber
+  readonly says: "approved" | "refused" | "nothing"
+}
+
 /** RFC 8693 §2.1. */
 export interface Exchange {
   readonly _tag: "Exchange"
@@ -435,6 +446,7 @@ export type Step =
   | Enter
   | Poll
   | AllowExchange
+  | AnswerClient
   | Exchange
   | TrustIssuer
   | Attest

@@ -30,7 +30,6 @@ import {
   type PlaceName,
   type Poll,
   type Presented,
-  type Proof,
   type Push,
   type Redeem,
   type RedirectTwist,
@@ -45,26 +44,19 @@ import {
   type TrustIssuer,
   type Visit
 } from "./Command.ts"
-
-/** What is drawn from: the moment, and the chance. */
-interface Moment {
-  readonly dice: Dice
-  readonly world: World
-  readonly state: State
-  readonly id: Ref
-}
-
-type Some<A> = readonly [A, ...ReadonlyArray<A>]
-
-const isSome = <A>(list: ReadonlyArray<A>): list is Some<A> => list.length > 0
-
-/** The usual, and now and then something else. */
-const mostly = <A>(dice: Dice, usual: A, others: Some<A>, percent = 6): A =>
-  dice.chance(percent) ? dice.pick(others) : usual
-
-/** One of a list, the younger the likelier. */
-const young = <A>(dice: Dice, list: Some<A>): A =>
-  list[list.length - 1 - Math.min(dice.under(list.length), dice.under(list.length))] ?? list[0]
+import { offersOfAnswers } from "./drawAnswers.ts"
+import {
+  anyClient,
+  isSome,
+  type Moment,
+  mostly,
+  type Offer,
+  offersFor,
+  proofOf,
+  type Some,
+  turnKeys,
+  young
+} from "./Moment.ts"
 
 const redirectPool: Some<string> = [
   "https://app.example/cb",
@@ -84,6 +76,8 @@ const signerKinds: Some<ClientKind> = ["signer", "signer", "signer", "signer"]
 
 const ownKinds = ({ methods }: World): ReadonlyArray<ClientKind> => methods.map(({ name }) => `by ${name}` as const)
 
+const kindsThatAsk: Some<ClientKind> = ["service", "service", "both"]
+
 const register = ({ dice, id, world }: Moment): Register => {
   const kinds: Some<ClientKind> = [
     "public",
@@ -94,6 +88,7 @@ const register = ({ dice, id, world }: Moment): Register => {
     "service",
     "both",
     ...ownKinds(world),
+    ...(world.owners === true ? kindsThatAsk : []),
     ...(world.devices === true ? deviceKinds : []),
     ...(world.assertions === true ? enterpriseKinds : []),
     ...(world.signers === true ? signerKinds : [])
@@ -114,8 +109,6 @@ const register = ({ dice, id, world }: Moment): Register => {
       : {})
   }
 }
-
-const proofOf = (dice: Dice): Proof => mostly(dice, dice.chance(50) ? "post" : "basic", ["wrong", "missing", "both"])
 
 const twists: Some<RedirectTwist> = ["port", "port", "longer", "shorter", "elsewhere", "upper case", "missing"]
 const states: Some<string> = ["xyz", "a&b=c", "ü/€ ☃", "%20+%2B", "' \"<i>", `${"long".repeat(60)}`]
@@ -435,13 +428,6 @@ const offersOfAssertions = (moment: Moment, clients: ReadonlyArray<Client>): Rea
   ]
 }
 
-/** A ring of one key gets another, and one of several loses the oldest. */
-const turnKeys = ({ id, state }: Moment): Housekeeping => ({
-  _tag: "Housekeeping",
-  id,
-  what: state.keys.length > 1 ? "drop the oldest key" : "add a key"
-})
-
 /** The key that a step needs, or now and then another, or none. */
 const withKey = ({ dice, state }: Moment, step: Step): Step => {
   const shown = (needed: KeyName | null | undefined): ShownKey | undefined =>
@@ -503,11 +489,6 @@ const decide = ({ dice, id }: Moment, pages: Some<Ref>): Decide => ({
   decision: dice.chance(85) ? "approve" : "deny",
   by: mostly(dice, "viewer", ["somebody else", "forger"])
 })
-
-const anyClient = ({ dice, state }: Moment): Ref => {
-  const all = [...state.clients.keys()]
-  return isSome(all) ? dice.pick(all) : 0
-}
 
 /** The client whose it is, or now and then another. */
 const owner = (moment: Moment, grant: Grant | undefined): Ref =>
@@ -643,11 +624,6 @@ const housekeeping = ({ dice, id }: Moment): Housekeeping => ({
   id,
   what: dice.pick(["add a key", "add a key", "add a key", "drop the oldest key", "sweep", "sweep", "sweep"])
 })
-
-type Offer = readonly [weight: number, draw: () => Step]
-
-const offersFor = <A>(list: ReadonlyArray<A>, weight: number, draw: (list: Some<A>) => Step): ReadonlyArray<Offer> =>
-  isSome(list) ? [[weight, () => draw(list)]] : []
 
 const offersOfDevices = (
   moment: Moment,
@@ -934,7 +910,8 @@ const drawnStep = (moment: Moment): Step | undefined => {
     }),
     [8, () => wait(moment)],
     [3, () => housekeeping(moment)],
-    ...(world.signers === true ? offersOfSigners(moment, clients) : [])
+    ...(world.signers === true ? offersOfSigners(moment, clients) : []),
+    ...(world.owners === true ? offersOfAnswers(moment, clients) : [])
   ]
   if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
   if (world.openId === true) {

@@ -52,7 +52,8 @@ const writes = (step: Step): boolean =>
     "OwnGrant",
     "Bring",
     "Revoke",
-    "DeleteClient"
+    "DeleteClient",
+    "AnswerClient"
   ].includes(step._tag)
 
 const canMeet = (step: Step): boolean =>

@@ -55,6 +55,10 @@ const stepInWords = (step: Step): string => {
     }
     case "AllowExchange":
       return `an owner says that client #${step.client} is the API ${step.serves}`
+    case "AnswerClient": {
+      const does = { approved: "approves", refused: "refuses", nothing: "looks at" }[step.says]
+      return `an owner of workspace ${step.workspace} ${does} client #${step.client}`
+    }
     case "Exchange": {
       const { proof, resource, scope } = step
       const more = unusual({ proof, resource, scope }, ["post", "basic", "none", null])

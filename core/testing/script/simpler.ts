@@ -87,6 +87,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
       return plainer(step, { key: "first" })
     case "Visit":
     case "AllowExchange":
+    case "AnswerClient":
     case "EndSession":
     case "TrustIssuer":
     case "Belong":
