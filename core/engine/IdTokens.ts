@@ -14,6 +14,7 @@ import type { Policy } from "../rules/Policy.ts"
 import type { PortUnavailable } from "../rules/Refusal.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import type { Signing, SigningFault } from "./Signing.ts"
+import { keptAt } from "./signingKeys.ts"
 
 /** Writes the ID token that stands beside an access token. */
 export type WriteIdToken = (accessToken: string) => Effect.Effect<string, PortUnavailable>
@@ -88,8 +89,8 @@ export const makeIdTokens = ({ owner, policy, signatures, signing }: Parts): IdT
       if (typ !== idTokenType || typeof kid !== "string") return Effect.succeed(undefined)
       if (iss !== workspace.issuer || typeof sub !== "string" || typeof aud !== "string")
         return Effect.succeed(undefined)
-      return Effect.flatMap(signing.verifying(workspace, kid, now), (published) => {
-        const own = published.filter((key) => key.kid === kid)
+      return Effect.flatMap(signing.verifying(workspace, kid, now, keptAt), (kept) => {
+        const own = kept.filter((key) => key.kid === kid)
         if (own.length === 0) return Effect.succeed(undefined)
         const hinted: Hinted = { user: sub, client: aud, sid: typeof sid === "string" ? sid : undefined }
         return Effect.match(signatures.verify(jws.value, own, algorithms), {

@@ -15,6 +15,7 @@ import { makeRecords } from "./Records.ts"
 import {
   type DrawnKey,
   dueAt,
+  type KeysAt,
   publishedAt,
   type Retirement,
   readyFor,
@@ -48,11 +49,15 @@ export interface Signing {
   readonly ready: (workspace: Workspace, asked: Asked, now: Instant) => Effect.Effect<Sign, SigningFault>
   /** As it is stored now. */
   readonly stored: (workspace: Workspace) => Effect.Effect<SigningKeys | undefined, StorageUnavailable>
-  /** Public keys by which a signature of the workspace's own is verified; as old as the policy's `clientStaleness`. */
+  /**
+   * Public keys by which a signature of the workspace's own is verified; as old as the policy's `clientStaleness`. They are
+   * those that are published, where no others are asked for.
+   */
   readonly verifying: (
     workspace: Workspace,
     kid: string,
-    now: Instant
+    now: Instant,
+    which?: KeysAt
   ) => Effect.Effect<ReadonlyArray<PublicKey>, StorageUnavailable>
   /** Next keys, where none waits. */
   readonly rotate: (workspace: Workspace, now: Instant) => Effect.Effect<SigningKeys | undefined, SigningFault>
@@ -255,11 +260,11 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
         : Effect.flatMap(prepare(workspace, asked, now), (key) => signWith(workspace, key))
     },
     stored,
-    verifying: (workspace, kid, now) => {
+    verifying: (workspace, kid, now, which = publishedAt) => {
       const keysOf = (found: SigningKeys | undefined): ReadonlyArray<PublicKey> =>
         found === undefined
           ? []
-          : publishedAt(found, now).map(({ algorithm, kid, publicKey }) => ({ ...publicKey, kid, alg: algorithm }))
+          : which(found, now).map(({ algorithm, kid, publicKey }) => ({ ...publicKey, kid, alg: algorithm }))
       const known = keysOf(atHand(workspace, now))
       return known.some((key) => key.kid === kid) ? Effect.succeed(known) : Effect.map(read(workspace, now), keysOf)
     },

@@ -53,6 +53,9 @@ const clocksDiffer: Millis = 5 * minute
 /** After so long a key makes way for another. */
 export const signsFor: Millis = 90 * 24 * 60 * minute
 
+/** An application signs its person out by an ID token that it was given long ago: for so long its key is kept, untold. */
+export const keptForHints: Millis = 30 * 24 * 60 * minute
+
 /** When a key signs no more: once the next one of its algorithm does. `undefined`: nobody knows yet. */
 const signsUntil = ({ keys }: SigningKeys, { algorithm, signsFrom }: SigningKey): Instant | undefined =>
   keys.find((other) => other.algorithm === algorithm && other.signsFrom > signsFrom)?.signsFrom
@@ -63,14 +66,19 @@ export const goneAt = (keys: SigningKeys, key: SigningKey): Instant | undefined 
   return until === undefined ? undefined : later(until, key.life + clocksDiffer)
 }
 
-const isNeeded = (keys: SigningKeys, key: SigningKey, now: Instant): boolean => {
+const isNeeded = (keys: SigningKeys, key: SigningKey, now: Instant, longer: Millis = 0): boolean => {
   const gone = goneAt(keys, key)
-  return gone === undefined || !hasPassed(gone, now)
+  return gone === undefined || !hasPassed(later(gone, longer), now)
 }
 
+/** Some of a workspace's keys, by the time. */
+export type KeysAt = (keys: SigningKeys, now: Instant) => ReadonlyArray<SigningKey>
+
 /** What is told to everybody: keys that sign, that will, and that signed what may still live. */
-export const publishedAt = (keys: SigningKeys, now: Instant): ReadonlyArray<SigningKey> =>
-  keys.keys.filter((key) => isNeeded(keys, key, now))
+export const publishedAt: KeysAt = (keys, now) => keys.keys.filter((key) => isNeeded(keys, key, now))
+
+/** These, and those by which the server itself still knows an ID token that comes back as a hint. */
+export const keptAt: KeysAt = (keys, now) => keys.keys.filter((key) => isNeeded(keys, key, now, keptForHints))
 
 /** The key that signs now by this algorithm. */
 export const signingAt = ({ keys }: SigningKeys, algorithm: Algorithm, now: Instant): SigningKey | undefined =>
@@ -113,7 +121,7 @@ const made = (drawn: DrawnKey, life: Millis, now: Instant, signsFrom: Instant): 
 /** With one key more, and without those that nobody needs. */
 const grown = (keys: SigningKeys, key: SigningKey, now: Instant): SigningKeys => {
   const all = { ...keys, keys: [...keys.keys, key].sort((a, b) => a.signsFrom - b.signsFrom) }
-  return { ...all, keys: publishedAt(all, now) }
+  return { ...all, keys: keptAt(all, now) }
 }
 
 /**
@@ -145,7 +153,7 @@ export const rotated = (keys: SigningKeys, drawn: DrawnKey, now: Instant): Signi
 
 /** Without the keys that nobody needs; the same where there are none. */
 export const tidied = (keys: SigningKeys, now: Instant): SigningKeys => {
-  const needed = publishedAt(keys, now)
+  const needed = keptAt(keys, now)
   return needed.length === keys.keys.length ? keys : { ...keys, keys: needed }
 }
 

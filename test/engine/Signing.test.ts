@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { compactVerify, importJWK } from "jose"
 import { moveWorkspace } from "../../core/engine/Openings.ts"
 import type { SigningKeys } from "../../core/engine/signingKeys.ts"
-import { signsFor } from "../../core/engine/signingKeys.ts"
+import { keptForHints, signsFor } from "../../core/engine/signingKeys.ts"
 import { SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { Issuer } from "../../core/workspace/Workspace.ts"
@@ -77,6 +77,7 @@ describe("signing keys", () => {
             for (const one of servers) expect(yield* verify(world, yield* sign(one))).toBe(true)
           }
           expect(yield* verify(world, before)).toBe(false)
+          yield* TestClock.adjust(Duration.millis(keptForHints))
           yield* Effect.forEach(servers, keep, { concurrency: "unbounded" })
           expect(kidsOf(yield* stored(world)).length).toBe(1)
         }),

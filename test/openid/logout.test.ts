@@ -4,18 +4,21 @@ import { TestClock } from "effect/testing"
 import { decodeJwt, decodeProtectedHeader } from "jose"
 import { callOf, emptied, failed, type LogoutQueue, taken, woken } from "../../core/engine/logoutCalls.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
-import { Instant } from "../../core/rules/Instant.ts"
+import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
+  authorizeTarget,
   codeFor,
   form,
   formHeaders,
   header,
   hiddenFields,
   jsonOf,
+  prove,
   redeem,
   registerClient,
+  returned,
   type TestClient,
   text
 } from "../given/flow.ts"
@@ -87,6 +90,33 @@ describe("oidcc-rp-initiated-logout", () => {
         // Long expired, and nobody signed in any more.
         yield* TestClock.adjust("3 hours")
         expect(header(yield* world.send("GET", at(wanted)), "location")).toBe(back)
+      })
+    ))
+
+  test("takes a hint whose key signs no more and is told to nobody, and not one of a key that others have", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        const wanted = { id_token_hint: yield* hintOf(world, client), post_logout_redirect_uri: back }
+        const { kid } = decodeProtectedHeader(wanted.id_token_hint)
+        const { signing } = world.services
+        yield* signing.rotate(theWorkspace, Instant.make(t0))
+        for (const wait of ["1 hour", "1 day", "12 days"] as const) {
+          yield* TestClock.adjust(wait)
+          yield* signing.keep(theWorkspace, yield* currentInstant)
+        }
+        const { body } = yield* world.send("GET", "/oauth/jwks")
+        expect(body).not.toContain(text(kid))
+        const elsewhere = yield* world.elsewhere
+        expect(header(yield* asked(elsewhere, wanted), "location")).toBe(back)
+        const silent = { scope: "openid", prompt: "none", id_token_hint: wanted.id_token_hint }
+        const errorAt = (one: World) =>
+          Effect.map(one.send("GET", authorizeTarget(client, silent)), (answer) => returned(answer).get("error"))
+        yield* prove(world, client)
+        expect(yield* errorAt(elsewhere)).toBe("login_required")
+        yield* signing.retire(theWorkspace, text(kid), "compromised", yield* currentInstant)
+        expect((yield* asked(yield* world.elsewhere, wanted)).status).toBe(400)
+        expect(yield* errorAt(yield* world.elsewhere)).toBe("invalid_request")
       })
     ))
 
@@ -436,6 +466,19 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       }
       return waited
     })
+
+    test("and waits an hour at most", () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          web.answers.set(told, 503)
+          yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+          expect((yield* pauses(world, 12)).map((pause) => pause / 1000)).toEqual([
+            ...[10, 20, 40, 80, 160, 320, 640, 1280, 2560],
+            ...[3600, 3600, 3600]
+          ])
+        })
+      ))
 
     test("and goes on after an earlier one came late, of a process whose clock is behind", () =>
       atSignIn(
