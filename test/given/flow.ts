@@ -179,3 +179,11 @@ export const bearing = (token: string) => ({ authorization: `Bearer ${token}` })
 
 export const companies = (world: World, token: string) =>
   world.send("GET", "/rest/companies", { headers: bearing(token) })
+
+/** As the OpenID Foundation's modules measure a code, a token or a request_uri: by its length, and by its own letters. */
+export const isUnguessable = (drawn: string): boolean => {
+  const counts = new Map<string, number>()
+  for (const letter of drawn) counts.set(letter, (counts.get(letter) ?? 0) + 1)
+  const bits = [...counts.values()].reduce((sum, n) => sum - n * Math.log2(n / drawn.length), 0)
+  return drawn.length * 6 >= 128 && bits > 96
+}

@@ -14,6 +14,7 @@ import {
   form,
   formHeaders,
   header,
+  isUnguessable,
   jsonOf,
   redirectUri,
   registerClient,
@@ -122,10 +123,13 @@ const withUsers: ReadonlyArray<Module> = [
         const back = backOf(yield* approveAt(scene.world, yield* targetOf(scene, {}, repeats)))
         expect([back.get("state"), back.get("iss")]).toEqual(["st", issuer])
         expect([...back.keys()].toSorted()).toEqual(["code", "iss", "state"])
+        expect(isUnguessable(back.get("code") ?? "")).toBe(true)
         const state = `${"x".repeat(124)}-._~`
         const two = yield* pushSigned(scene.world, scene.two, askedBy(scene.two, { redirect_uri: dummies, state }))
         const also = backOf(yield* approveAt(scene.world, visitTarget(scene.two, uriOf(two))))
         expect([also.get("dummy1"), also.get("dummy2"), also.get("state")]).toEqual(["lorem", "ipsum", state])
+        // What of it a client could not guess: the rest is the same for all.
+        expect(isUnguessable(uriOf(two).slice("urn:ietf:params:oauth:request_uri:".length))).toBe(true)
       })
   ],
   [
@@ -408,6 +412,7 @@ const ofCodes: ReadonlyArray<Module> = [
       Effect.gen(function* () {
         const first = jsonOf(yield* asks(world, one, codeFields(yield* codeByPush(world, one))))
         const fields = { grant_type: "refresh_token", refresh_token: String(first.refresh_token) }
+        for (const token of [first.access_token, first.refresh_token]) expect(isUnguessable(String(token))).toBe(true)
         const again = yield* asks(world, one, fields, { key: another })
         const { access_token, token_type } = jsonOf(again)
         expect([again.status, token_type, header(again, "cache-control")]).toEqual([200, "DPoP", "no-store"])

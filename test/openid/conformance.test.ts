@@ -82,6 +82,7 @@ describe("OIDC Config", () => {
           // RS256 has to be there, and `none` may not be.
           id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
           userinfo_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
+          request_object_signing_alg_values_supported: ["EdDSA", "Ed25519", "ES256", "PS256", "RS256"],
           claim_types_supported: ["normal"],
           claims_supported: [...aboutSignIn, ...Object.keys(profile)],
           grant_types_supported: expect.arrayContaining(["authorization_code", "refresh_token"]),

@@ -19,7 +19,16 @@ import { Documents } from "../../../core/ports/Documents.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
 import { currentInstant, instantOf, later } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
-import { codeFor, companies, formHeaders, header, jsonOf, registerClient, verifier } from "../../given/flow.ts"
+import {
+  codeFor,
+  companies,
+  formHeaders,
+  header,
+  isUnguessable,
+  jsonOf,
+  registerClient,
+  verifier
+} from "../../given/flow.ts"
 import { inWorld, realSignatures, theWorkspace, type World } from "../../given/World.ts"
 
 /**
@@ -92,13 +101,6 @@ const own = { grant_type: "client_credentials", scope: "api" }
 const asked = (world: World, assertion: string, more: Readonly<Record<string, string>> = {}) =>
   post(world, { ...own, client_assertion_type: assertionType, client_assertion: assertion, ...more })
 
-const isEnough = (text: string): boolean => {
-  const counts = new Map<string, number>()
-  for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1)
-  const each = [...counts.values()].reduce((sum, n) => sum - (n / text.length) * Math.log2(n / text.length), 0)
-  return text.length * 6 >= 128 && each * text.length > 96
-}
-
 /** What is always checked of tokens (0.2). */
 const expectTokens = (answer: HttpResponse) => {
   const { access_token, expires_in, refresh_token, token_type } = jsonOf(answer)
@@ -107,7 +109,7 @@ const expectTokens = (answer: HttpResponse) => {
     "application/json",
     "no-store"
   ])
-  expect(isEnough(String(access_token))).toBe(true)
+  expect(isUnguessable(String(access_token))).toBe(true)
   expect(String(access_token)).toMatch(/^[\x20-\x7e]+$/)
   expect(Number(expires_in) > 0 && Number(expires_in) < 365 * 86_400).toBe(true)
   expect([token_type, refresh_token]).toEqual(["Bearer", undefined])

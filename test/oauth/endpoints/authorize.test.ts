@@ -148,6 +148,7 @@ describe("an authorization request that its client is told about", () => {
           const response = yield* ask(world, client, fields, undefined)
           expect(response.status).toBe(303)
           expect(header(response, "location")).toStartWith(`${client.redirectUri}?`)
+          expect([...returned(response).keys()]).toEqual(["error", "error_description", "state", "iss"])
           expect(returned(response).get("error")).toBe(error)
           expect(returned(response).get("error_description")).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
           expect(returned(response).get("state")).toBe("st")
