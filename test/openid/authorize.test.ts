@@ -138,6 +138,29 @@ describe("an authorization request says of the sign-in", () => {
     ))
 })
 
+test("what a client registered is asked of every sign-in that its request says nothing else of", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world, { default_max_age: 600, default_acr_values: ["gold"] })
+        const gold = "; acr=gold"
+        const rows: ReadonlyArray<readonly [fields: Values, as: string, outcome: string]> = [
+          [{}, alice(600, gold), "consent"],
+          [{}, alice(601, gold), "login"],
+          [{ prompt: "none" }, alice(601, gold), "login_required"],
+          [{}, alice(0, "; acr=silver"), "login"],
+          [{ max_age: "1000" }, alice(601, gold), "consent"],
+          [{ acr_values: "silver" }, alice(600, "; acr=silver"), "consent"],
+          // These are members of OpenID Connect.
+          [{ scope: "api" }, alice(601, "; acr=silver"), "consent"]
+        ]
+        for (const [fields, as, outcome] of rows) {
+          expect([fields, as, outcomeOf(yield* asked(world, client, fields, as))]).toEqual([fields, as, outcome])
+        }
+      }),
+    signsIn
+  ))
+
 describe("what the ID token tells of it", () => {
   const rows: ReadonlyArray<readonly [name: string, metadata: object, fields: Values, told: object]> = [
     ["nothing that was not asked", {}, {}, {}],

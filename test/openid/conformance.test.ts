@@ -151,7 +151,12 @@ describe("OIDC Basic", () => {
         const inBody = yield* world.send("POST", "/oauth/userinfo", { headers: formHeaders, body })
         expect([jsonOf(posted), jsonOf(inBody)]).toEqual([told, told])
         const twice = yield* world.send("POST", "/oauth/userinfo", { headers: { ...headers, ...formHeaders }, body })
-        expect([twice.status, jsonOf(twice).error]).toEqual([400, "invalid_request"])
+        const repeated = yield* world.send("POST", "/oauth/userinfo", { headers: formHeaders, body: `${body}&${body}` })
+        for (const wrong of [twice, repeated]) {
+          expect([wrong.status, jsonOf(wrong).error]).toEqual([400, "invalid_request"])
+        }
+        const inQuery = yield* world.send("GET", `/oauth/userinfo?${body}`)
+        expect([inQuery.status, header(inQuery, "www-authenticate")?.includes("error=")]).toEqual([401, false])
       })
     ))
 

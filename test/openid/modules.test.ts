@@ -179,7 +179,9 @@ describe("OIDC Dynamic, of addresses to return to", () => {
     ["oidcc-redirect-uri-query-mismatch, in another order", [queried], `${plain}?dummy2=ipsum&dummy1=lorem`, false],
     ["oidcc-redirect-uri-query-added", [plain], `${plain}?foo=bar`, false],
     ["oidcc-redirect-uri-query-added, and empty", [plain], `${plain}?`, false],
-    ["oidcc-ensure-redirect-uri-in-authorization-request", [plain, queried], undefined, false]
+    ["oidcc-ensure-redirect-uri-in-authorization-request", [plain, queried], undefined, false],
+    // RFC 6749 would let one that is alone stand for it.
+    ["oidcc-ensure-redirect-uri-in-authorization-request, with one alone", [plain], undefined, false]
   ]
   for (const [module, redirect_uris, redirect_uri, ok] of rows) {
     test(module, () =>
