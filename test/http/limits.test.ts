@@ -22,6 +22,7 @@ import {
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
+import { signsIn } from "../given/openId.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 
@@ -97,6 +98,18 @@ describe("a request takes of the share", () => {
           expect(took()).toEqual([`authorize ${network}`, `authorize_region ${region}`, "account alice"])
         }),
       { pages: Pages.layer(undefined, { consentAt: "/allow" }) }
+    ))
+
+  test("of its network, where a browser is sent to sign out, whatever the hint is worth", () =>
+    watched(
+      (world, took) =>
+        Effect.gen(function* () {
+          for (const as of [undefined, "alice"]) {
+            yield* world.send("GET", "/oauth/logout?id_token_hint=x", { peer, ...(as === undefined ? {} : { as }) })
+            expect(took()).toEqual([`authorize ${network}`, `authorize_region ${region}`])
+          }
+        }),
+      signsIn
     ))
 
   test("of its network, where a client does not show itself", () =>
