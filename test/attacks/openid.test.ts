@@ -20,7 +20,7 @@ import {
   type Values
 } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
-import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /*
  * Sign-in and sign-out, attacked in process: hints that are forged or another's, addresses to return to, forms and frames
@@ -356,6 +356,32 @@ test("no claim that a client names replaces one of the server's own, or tells wh
       }
     })
   ))
+
+test("nor does a row of claims of the host's, by which it would tell them", () => {
+  const taken = ["iss", "sub", "aud", "exp", "iat", "at_hash", "nonce", "sid", "auth_time", "acr", "amr"]
+  const more = Object.fromEntries(taken.map((name) => [name, "evil"]))
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const asked = Object.fromEntries(taken.map((name) => [name, null]))
+        const claims = JSON.stringify({ id_token: asked, userinfo: asked })
+        for (const signed of [{}, { userinfo_signed_response_alg: "ES256" }]) {
+          const client = yield* provenClient(world, signed)
+          const as = `alice; since=${t0}; acr=silver`
+          const { access_token, id_token } = yield* identify(world, client, { claims, nonce: "n" }, as)
+          const { payload } = yield* verified(world, client, id_token)
+          expect([payload.sub, payload.nonce, Object.values(payload).includes("evil")]).toEqual(["alice", "n", false])
+          const headers = { authorization: `Bearer ${text(access_token)}` }
+          const told = yield* world.send("GET", "/oauth/userinfo", { headers })
+          if (!("userinfo_signed_response_alg" in signed)) expect(jsonOf(told).sub).toBe("alice")
+          else {
+            expect(decodeJwt(told.body)).toMatchObject({ iss: theWorkspace.issuer, aud: client.id, sub: "alice" })
+          }
+        }
+      }),
+    { ...signsIn, profile: { more }, claimScopes: [{ scope: "email", claims: taken }] }
+  )
+})
 
 test("what one workspace signed, gave or asked is none of another's (mix-up)", () => {
   const here = { ...theWorkspace, issuer: Issuer.make("https://auth.example.com/t/a") }

@@ -102,6 +102,7 @@ export interface WorldOptions {
   /** What is known of everybody, beside their name. */
   readonly profile?: Omit<Profile, "sub">
   readonly mayMove?: TesseraOptions["mayMove"]
+  readonly claimScopes?: NonNullable<TesseraOptions["claimScopes"]>
   /** Workspaces are opened by their first request, and not before the body begins. */
   readonly unopened?: boolean
   /** Replaces the seeded entropy. */
@@ -233,7 +234,8 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     ...(options.clientMembers === undefined ? {} : { clientMembers: options.clientMembers }),
     presentations: options.presentations ?? presentations,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
-    ...(options.mayMove === undefined ? {} : { mayMove: options.mayMove })
+    ...(options.mayMove === undefined ? {} : { mayMove: options.mayMove }),
+    ...(options.claimScopes === undefined ? {} : { claimScopes: options.claimScopes })
   }
 
   const program = Effect.gen(function* () {

@@ -134,7 +134,8 @@ const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userin
             if (Option.isNone(profile)) return Effect.fail(new InvalidToken({ reason: "revoked" }))
             const { more, sub, ...standard } = profile.value
             const claims = toldClaims({ ...more, ...standard }, claimsWithin(services.claimScopes, reached))
-            return answered(services, call, principal.client, { sub, ...claims })
+            // Of whom the rest is, no row of a host's tells.
+            return answered(services, call, principal.client, Object.assign({ sub }, claims, { sub }))
           }
         )
       }
