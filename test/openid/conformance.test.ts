@@ -74,7 +74,9 @@ describe("OIDC Config", () => {
         const answer = yield* world.send("GET", "/.well-known/openid-configuration")
         expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
         const document = jsonOf(answer)
-        expect(document).toEqual(jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server")))
+        for (const same of ["openid-configuration/rest", "oauth-authorization-server"]) {
+          expect(jsonOf(yield* world.send("GET", `/.well-known/${same}`))).toEqual(document)
+        }
         expect(document).toMatchObject({
           issuer,
           response_types_supported: ["code"],

@@ -9,14 +9,17 @@ import { digestOf } from "../../core/rules/Secret.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   authorizeTarget,
+  bearing,
   codeFor,
   form,
   formHeaders,
   header,
   hiddenFields,
+  jsonHeaders,
   jsonOf,
   prove,
   redeem,
+  redirectUri,
   registerClient,
   returned,
   type TestClient,
@@ -119,6 +122,31 @@ describe("oidcc-rp-initiated-logout", () => {
         expect(yield* errorAt(yield* world.elsewhere)).toBe("invalid_request")
       })
     ))
+
+  test("leads back to an application that is known by its document, or whose client_id holds its registration", () => {
+    const web = new DocumentsWeb()
+    const id = web.publish("https://app.example.org/client.json", { ...members, token_endpoint_auth_method: "none" })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const program = { id, secret: undefined, redirectUri, registrationUri: "", registrationToken: "" }
+          for (const client of [program, yield* app(world)]) {
+            const hint = yield* hintOf(world, client)
+            const wanted = { id_token_hint: hint, client_id: client.id, post_logout_redirect_uri: back }
+            const answer = yield* asked(world, { ...wanted, state })
+            expect([client.id, answer.status, header(answer, "location")?.startsWith(`${back}?state=`)]).toEqual([
+              client.id,
+              303,
+              true
+            ])
+            yield* delivered(world)
+            const [sent] = web.posted.splice(0)
+            expect(decodeJwt(tokenIn(sent ?? { form: "" }))).toMatchObject({ aud: client.id, sub: "alice" })
+          }
+        }),
+      { ...signsIn, policy: { ...signsIn.policy, registrationRows: "at_consent" }, documents: web.layer() }
+    )
+  })
 
   const refused: ReadonlyArray<readonly [string, (hint: string, client: TestClient) => Record<string, string>]> = [
     ["-bad-post-logout-redirect-uri", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${back}/x` })],
@@ -554,6 +582,32 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       ))
   }
 })
+
+for (const [how, method] of [
+  ["that was deleted", "DELETE"],
+  ["that took its address back", "PUT"]
+] as const) {
+  test(`a client ${how} is called no more, and the audit is told`, () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const client = yield* app(world)
+        yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+        const changed = yield* world.send(method, client.registrationUri.slice(theWorkspace.issuer.length), {
+          headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+          body: JSON.stringify({ client_id: client.id, redirect_uris: members.redirect_uris })
+        })
+        expect(changed.status).toBe(method === "PUT" ? 200 : 204)
+        yield* TestClock.adjust("6 seconds")
+        yield* delivered(world)
+        expect(web.posted).toEqual([])
+        const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
+        expect(given.map(({ event }) => event)).toEqual([
+          { _tag: "LogoutCallGivenUp", client: ClientId.make(client.id), why: "no_address" }
+        ])
+        expect(yield* delivered(world)).toBeUndefined()
+      })
+    ))
+}
 
 test("a call that is given up is told to the audit before it is forgotten, and one that comes meanwhile is seen", () =>
   atSignIn(

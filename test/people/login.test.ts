@@ -5,6 +5,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { standardAccountPolicy } from "../../core/people/Account.ts"
 import { basePath, Issuer } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
 import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
 import { theWorkspace } from "../given/World.ts"
@@ -17,6 +18,13 @@ const cookiesOf = (response: HttpResponse) =>
 const sessionOf = (browser: Browser) => browser.cookies.get("__Host-tessera_session")
 
 const isSignedIn = (browser: Browser) => Effect.map(browser.get("/settings/profile"), ({ status }) => status === 200)
+
+/** How many elements of a page are found by a selector of CSS. */
+const countOf = ({ body }: HttpResponse, selector: string): number => {
+  let count = 0
+  new HTMLRewriter().on(selector, { element: () => void count++ }).transform(body)
+  return count
+}
 
 const events = (house: House) => house.audit.map(({ event }) => event)
 
@@ -31,6 +39,34 @@ describe("signing in", () => {
         expect(header(answer, "location")).toBe("/settings")
         expect(yield* isSignedIn(browser)).toBe(true)
       })
+    ))
+
+  test("and its pages have the elements that the OpenID Foundation's scripted browser is told to use", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const client = yield* registerClient(house)
+        const browser = new Browser(house)
+        const away = header(yield* browser.get(authorizeTarget(client, { scope: "openid" })), "location") ?? ""
+        const login = yield* browser.get(away)
+        yield* browser.signIn("ada@example.com", password, away)
+        const consent = yield* browser.get(authorizeTarget(client, { scope: "openid" }))
+        const wrong = yield* browser.get(authorizeTarget({ ...client, redirectUri: "https://evil.example/" }))
+        const endSession = yield* browser.get("/oauth/logout")
+        const ended = yield* browser.submit("/oauth/logout", {})
+        for (const [page, selectors] of [
+          [login, ["#email", "#password", 'form[action$="/login"] button[type=submit]']],
+          [consent, ["button[name=decision][value=approve]", "button[name=decision][value=deny]", "#acknowledged"]],
+          [endSession, ["form", "button[type=submit]", "button.primary"]],
+          [wrong, ["h1"]],
+          [ended, ["h1"]]
+        ] as const) {
+          for (const selector of selectors) expect([selector, countOf(page, selector)]).toEqual([selector, 1])
+        }
+        // By that they are told from pages that ask something.
+        expect([countOf(wrong, "form"), countOf(ended, "form")]).toEqual([0, 0])
+      }),
+      { documents: new DocumentsWeb().layer() }
     ))
 
   test("anew where an application asks for it, without a way around it, and once", () =>
