@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
 import { browserOf } from "../../core/people/browserOf.ts"
-import { liveSessions, sessionMark } from "../../core/people/Sessions.ts"
+import { liveSessions, namesOf, type Session, type SessionSecret, sessionMark } from "../../core/people/Sessions.ts"
 import type { UserId } from "../../core/rules/Id.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import { currentInstant, Instant, later } from "../../core/rules/Instant.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   authorizeTarget,
@@ -150,6 +150,100 @@ test("the last use is noted every five minutes, and no request between them writ
     }
   )
 })
+
+/** The built-in accounts' sessions, with nothing around them. */
+const sessionsIn = (house: House) => {
+  const { sessions } = house.accounts
+  const { id: workspace } = house.workspace
+  const at = (minutes: number) => later(Instant.make(t0), minutes * 60_000)
+  return {
+    ...sessions,
+    at,
+    start: (account: { readonly id: Session["account"]; readonly epoch: number }, minutes: number, browser?: string) =>
+      sessions.start(workspace, account, at(minutes), browser),
+    found: (secret: SessionSecret, minutes: number) =>
+      Effect.map(sessions.find(workspace, secret, at(minutes)), Option.getOrThrow),
+    live: (account: { readonly id: Session["account"]; readonly epoch: number }, now: Instant) =>
+      liveSessions(sessions, workspace, account, now)
+  }
+}
+
+test("in use are the sessions since the account's last change that are not over, the last used first", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { at, found, live, start, use } = sessionsIn(house)
+      const { id, epoch } = yield* addAccount(house)
+      const account = { id, epoch: epoch + 1 }
+      yield* start({ id, epoch }, 3, "before the change")
+      const first = yield* start(account, 0, "first")
+      yield* start(account, 20, "second")
+      yield* start(account, 10, "third")
+      const names = (now: Instant) => Effect.map(live(account, now), (all) => all.map(({ browser }) => browser))
+      expect(yield* names(at(30))).toEqual(["second", "third", "first"])
+      yield* use(house.workspace.id, yield* found(first, 30), at(30))
+      expect(yield* names(at(30))).toEqual(["first", "second", "third"])
+      const over = later(at(0), house.accounts.policy.sessionTtl)
+      expect(yield* names(later(over, -1))).toEqual(["first", "second", "third"])
+      expect(yield* names(over)).toEqual(["second", "third"])
+    })
+  ))
+
+test("a session that ended meanwhile is not written again, whatever was under way", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { at, confirm, found, live, remove, start, takeOver, use } = sessionsIn(house)
+      const { id: workspace } = house.workspace
+      const account = yield* addAccount(house)
+      const ended = yield* found(yield* start(account, 0), 1)
+      const former = yield* found(yield* start(account, 0, "former"), 1)
+      yield* remove(workspace, ended.id)
+      yield* use(workspace, ended, at(60))
+      expect(yield* confirm(workspace, ended.id, at(60))).toBe(false)
+      yield* takeOver(workspace, ended.id, former)
+      expect(yield* live(account, at(60))).toEqual([former])
+      expect(yield* confirm(workspace, former.id, at(60))).toBe(true)
+      expect(yield* live(account, at(60))).toEqual([{ ...former, confirmedAt: at(60) }])
+    })
+  ))
+
+test("a use that another request has noted meanwhile is not noted once more", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { at, found, live, start, use } = sessionsIn(house)
+      const account = yield* addAccount(house)
+      const seen = yield* found(yield* start(account, 0), 1)
+      for (const minutes of [60, 61]) yield* use(house.workspace.id, seen, at(minutes))
+      expect((yield* live(account, at(61))).map(({ usedAt }) => usedAt)).toEqual([at(60)])
+    })
+  ))
+
+test("who signs in once more in a browser keeps its names for applications, the latest twenty; somebody else has none of them", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const account = yield* addAccount(house)
+      const eve = yield* addAccount(house, "eve@example.com", "member")
+      const browser = yield* signedIn(house, "firefox")
+      const theOne = Effect.fnUntraced(function* (of: typeof account) {
+        const live = yield* liveSessions(house.accounts.sessions, house.workspace.id, of, yield* currentInstant)
+        expect(live).toHaveLength(1)
+        return live.flatMap(namesOf)
+      })
+      let names = yield* theOne(account)
+      expect(names).toHaveLength(1)
+      for (let round = 0; round < 22; round++) {
+        yield* browser.signIn()
+        const [now = "", ...before] = yield* theOne(account)
+        expect(names).not.toContain(now as never)
+        expect(before).toEqual(names.slice(0, 20))
+        names = yield* theOne(account)
+      }
+      yield* browser.signIn("eve@example.com")
+      expect(yield* theOne(eve)).toHaveLength(1)
+      expect(yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).toEqual(
+        []
+      )
+    })
+  ))
 
 test("the sign-in has the email of a login_hint filled in, and no other text", () =>
   inHouse(
