@@ -16,9 +16,20 @@ import {
   type Place,
   parseKeyRing,
   type SealKey,
+  type SealPurpose,
   sealKey
 } from "../../core/token/KeyRing.ts"
-import { type AccessToken, open, openAny, seal, type Token } from "../../core/token/Token.ts"
+import {
+  type AccessToken,
+  open,
+  openAny,
+  openReference,
+  openToRevoke,
+  seal,
+  tokens as sealedTokens,
+  sealReference,
+  type Token
+} from "../../core/token/Token.ts"
 import { workspacesKept } from "../../core/workspace/Workspace.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 import { scopes } from "../grant/given.ts"
@@ -124,6 +135,46 @@ describe("a sealed token", () => {
     expect(openAny(sealer, home, text, expiresAt)).toEqual(Result.fail("expired"))
   })
 
+  test("opens whatever its MAC begins with, a claim's tag too", () => {
+    const begins = new Set<number>()
+    for (let at = 0; at < 3000; at++) {
+      const token = { ...access, scope: null, epoch: at }
+      const text = seal(sealer, home, token)
+      begins.add(Result.getOrThrow(Base64Url.decode(text.slice(7, -6))).at(-32) ?? 0)
+      expect(openAny(sealer, home, text, now)).toEqual(Result.succeed(token))
+    }
+    for (const tag of [1, 2, 3, 4, 5]) expect(begins).toContain(tag)
+  })
+
+  test("opens for revoking as long after its expiry as its last access token may live, if it refreshes", () => {
+    const accessTtl = 3_600_000
+    for (const token of tokens) {
+      const over = Instant.make(expiresAt + (token.kind === "refresh" ? accessTtl : 0))
+      const text = seal(sealer, home, token)
+      const opened = (at: number) => openToRevoke(sealer, home, text, Instant.make(at), accessTtl)
+      expect(opened(over - 1)).toEqual(Result.succeed(token))
+      expect(opened(over)).toEqual(Result.fail("expired"))
+    }
+  })
+
+  test("within a JWT opens there alone, and no token of its own opens there", () => {
+    const reference = sealReference(sealer, home, access)
+    const opened = (text: string, at = now) => openReference(sealer, home, text, at)
+    expect(opened(reference)).toEqual(Result.succeed(access))
+    expect(opened(reference, Instant.make(expiresAt - 1))).toEqual(Result.succeed(access))
+    expect(opened(reference, expiresAt)).toEqual(Result.fail("expired"))
+    expect(openReference(sealer, other, reference, now)).toEqual(Result.fail("forged"))
+    for (const token of tokens) {
+      const { prefix } = sealedTokens[token.kind]
+      const text = seal(sealer, home, token)
+      for (const odd of [text, withChecksum(text.slice(prefix.length, -6))]) {
+        expect(Result.isFailure(opened(odd))).toBe(true)
+      }
+      const borne = withChecksum(prefix + reference.slice(0, -6))
+      for (const odd of [reference, borne]) expect(openAny(sealer, home, odd, now)).toEqual(Result.fail("malformed"))
+    }
+  })
+
   test("keeps an expiry beyond 32 bits to the millisecond", () => {
     const late = Instant.make(2 ** 47 + 4_294_967_295)
     const text = seal(sealer, home, { kind: "code", grant, expiresAt: late })
@@ -173,6 +224,7 @@ describe("a body that a key of ours sealed, and no release ever wrote", () => {
       [0, 0, 0, ...serial],
       [...serial, 4, 0, 0],
       [...serial, 5, 0, 0],
+      [...serial, 5, 0, 1, 0x78],
       [...serial, 4, 0, 31, ...Array(31).fill(1)],
       [...serial, 2, 0, 3, 0x61, 0x70],
       [...serial, 2, 0],
@@ -216,6 +268,30 @@ describe("a body that a key of ours sealed, and no release ever wrote", () => {
     expect(padded(6200)).toEqual(malformed)
   })
 })
+
+/** Every purpose: one that is left out does not compile. */
+const purposes = Object.keys({
+  token: true,
+  ticket: true,
+  request: true,
+  device: true,
+  user_code: true,
+  form: true,
+  session: true,
+  sender: true,
+  signing: true,
+  stamp: true,
+  nonce: true,
+  client: true,
+  secret: true,
+  registration: true
+} satisfies { readonly [purpose in SealPurpose]: true }) as ReadonlyArray<SealPurpose>
+
+/** A MAC under what `key(1)` is derived to by these words, by another library. */
+const derived = (words: string, data: Uint8Array): string => {
+  const under = createHmac("sha256", new Uint8Array(32).fill(1)).update(words).digest()
+  return createHmac("sha256", under).update(data).digest("base64url")
+}
 
 describe("the key ring", () => {
   test("opens what any of its keys sealed, and seals with the first", () => {
@@ -266,26 +342,29 @@ describe("the key ring", () => {
     expect([macIn("w0"), asked.length]).toEqual([first, before + 1])
   })
 
-  test("derives different MACs for different purposes, workspaces and issuers", () => {
+  test("derives a MAC for each purpose, workspace and issuer, as FORMAT.md has it", () => {
+    const fresh = makeSealer([key(1)])
     const data = new Uint8Array([1, 2, 3])
-    const purposes = ["token", "ticket", "form", "session"] as const
     const macs = purposes.flatMap((purpose) =>
-      [home, other, staging].map((place) => Base64Url.encode(sealer.mac(sealer.first, place, purpose, data)))
+      [home, other, staging].map((place) => {
+        const mac = Base64Url.encode(fresh.mac(fresh.first, place, purpose, data))
+        expect([purpose, mac]).toEqual([purpose, derived(`tessera 2 ${purpose} ${place.id} ${place.issuer}`, data)])
+        return mac
+      })
     )
-    expect(new Set(macs).size).toBe(12)
-    expect(Base64Url.encode(sealer.mac(sealer.first, home, "token", data))).toBe(macs[0] ?? "")
+    expect(new Set(macs).size).toBe(3 * purposes.length)
+    expect(Base64Url.encode(fresh.mac(fresh.first, home, "token", data))).toBe(macs[0] ?? "")
   })
 
   test("opens what an earlier release sealed only where one may have, and seals nothing so", () => {
     const data = new Uint8Array([1, 2, 3])
+    const sealer = makeSealer([key(1)])
     const since: Place = { ...home, sealedBefore: true }
     expect(sealer.before(sealer.first, home, "token")).toBeUndefined()
     expect(sealer.before(sealer.first, { ...home, sealedBefore: false }, "token")).toBeUndefined()
-    for (const purpose of ["token", "ticket", "form", "session"] as const) {
+    for (const purpose of purposes) {
       const before = sealer.before(sealer.first, since, purpose)
-      const derived = createHmac("sha256", new Uint8Array(32).fill(1)).update(`tessera 1 ${purpose} home`).digest()
-      const expected = createHmac("sha256", derived).update(data).digest("base64url")
-      expect(Base64Url.encode(before?.of(data) ?? new Uint8Array())).toBe(expected)
+      expect(Base64Url.encode(before?.of(data) ?? new Uint8Array())).toBe(derived(`tessera 1 ${purpose} home`, data))
       expect(sealer.mac(sealer.first, since, purpose, data)).toEqual(sealer.mac(sealer.first, home, purpose, data))
     }
     const field = `${sealer.first.id}.${Base64Url.encode(sealer.before(sealer.first, since, "form")?.of(new TextEncoder().encode("s")) ?? data)}`
