@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result, Schema, SchemaGetter } from "effect"
-import { asItCame, readerOf, refusedAs, Sent } from "../../core/http/form.ts"
+import { asItCame, readerOf, refusedAs, Sent, sentForm, sentQuery, severalOf } from "../../core/http/form.ts"
 import { InvalidRequest } from "../../core/rules/Refusal.ts"
+import { formHeaders } from "../given/flow.ts"
+import { requestOf } from "../given/World.ts"
 
 const sent = (parameters: Readonly<Record<string, string>>) => new Sent(new Map(Object.entries(parameters)))
 
@@ -53,6 +55,42 @@ describe("a reader", () => {
     expect(read(sent({ b: "1", c: "1" }))).toEqual(missing("a"))
     expect(read(sent({ a: "x", b: "1", c: "1" }))).toEqual(Result.fail(refusal))
     expect(read(sent({ a: "x", c: "1" }))).toEqual(malformed("c"))
+  })
+
+  test("takes all values of what may come more than once (RFC 8707 §2), and no other parameter twice", () => {
+    const fields = {
+      one: Schema.optionalKey(Schema.String),
+      many: Schema.Array(Schema.String),
+      more: Schema.optionalKey(Schema.Array(Schema.String))
+    }
+    const several = severalOf(fields)
+    expect([...several]).toEqual(["many", "more"])
+    const twice = Result.fail("repeated_parameter" as const)
+    const rows: ReadonlyArray<readonly [string, unknown]> = [
+      ["many=a", Result.succeed({ many: ["a"] })],
+      ["many=a&one=x&many=b&many=a", Result.succeed({ one: "x", many: ["a", "b", "a"] })],
+      ["more=&many=a&more=c&many=&more=&more=d", Result.succeed({ many: ["a"], more: ["c", "d"] })],
+      ["many=a&more=c&more=", Result.succeed({ many: ["a"], more: ["c"] })],
+      ["one=x", Result.fail("missing_parameter")],
+      ["many=", Result.fail("missing_parameter")],
+      ["many=a&one=x&one=x", twice],
+      ["many=a&many=b&other=1&other=2", twice]
+    ]
+    for (const [text, expected] of rows) {
+      const posted = Result.flatMap(
+        sentForm(requestOf("POST", "/", { headers: formHeaders, body: text }), several),
+        readerOf(fields)
+      )
+      expect<unknown>([text, Result.mapError(posted, ({ reason }) => reason)]).toEqual([text, expected])
+      const { repeated, sent } = sentQuery(text, several)
+      expect([text, repeated.size > 0]).toEqual([text, expected === twice])
+      if (expected === twice) continue
+      const asked = Result.mapError(readerOf(fields)(sent), ({ reason }) => reason)
+      expect<unknown>([text, asked]).toEqual([text, expected])
+    }
+    const none = sentForm(requestOf("POST", "/", { headers: formHeaders, body: "many=a&many=b" }))
+    expect(Result.isFailure(none) && none.failure.reason).toBe("repeated_parameter")
+    expect([...sentQuery("many=a&many=b").repeated]).toEqual(["many"])
   })
 
   test("is the only way to what was sent, but for a text that is told back", () => {
