@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { safeReturnUrl } from "../../core/http/returnUrl.ts"
+import { addressOf, safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import { theWorkspace } from "../given/World.ts"
@@ -25,6 +25,22 @@ describe("where a browser goes after sign-in", () => {
       "/login.html"
     ]
     for (const path of asked) expect(safeReturnUrl(theWorkspace, path)).toBe(path)
+  })
+
+  test("is as long as the sign-in page's own address has room for, encoded once more, and no longer", () => {
+    const fitting = `/a${"a".repeat(12 * 1024 - encodeURIComponent("/a").length)}`
+    expect(safeReturnUrl(theWorkspace, fitting)).toBe(fitting)
+    expect(safeReturnUrl(theWorkspace, `${fitting}a`)).toBe(home)
+  })
+
+  test("is the address that came, encoded where a header could not carry it", () => {
+    const rows = [
+      ["/a", "", "/a"],
+      ["/a", "b=c&d", "/a?b=c&d"],
+      ['/"<>', "%5C\\", '/"<>?%5C\\'],
+      ["/é #", "\ud800x\u{1f600}", "/%C3%A9%20%23?%EF%BF%BDx%F0%9F%98%80"]
+    ] as const
+    for (const [path, query, address] of rows) expect(addressOf(path, query)).toBe(address)
   })
 
   test("is the settings, where nothing was asked for", () => {
@@ -90,6 +106,7 @@ describe("where a browser goes after sign-in", () => {
     "/%2e%2e//evil.example",
     "/.%2e/evil.example",
     "/%252e%252e/settings",
+    "/%252e/settings",
     "/a//b",
     "javascript:alert(1)",
     "data:text/html,x",
@@ -128,7 +145,9 @@ describe("where a browser goes after sign-in", () => {
       "/other/settings",
       "/nested/../other",
       "/nested/%2e%2e/other",
-      "/nested//x"
+      "/nested//x",
+      "/nested/login",
+      "/nested/logout?x"
     ]
     for (const path of beside) expect(safeReturnUrl(nestedWorkspace, path)).toBe("/nested/settings")
     expect(safeReturnUrl(nestedWorkspace, "/nested/settings/apps")).toBe("/nested/settings/apps")
@@ -201,8 +220,9 @@ describe("an address to return to that was encoded again and again", () => {
   })
 
   test("leads where it says if it was encoded once, as honest ones are", () => {
-    for (const path of ["/oauth/authorize?state=%25252525252f", "/files/100%25"]) {
+    for (const path of ["/oauth/authorize?state=%25252525252f", "/files/100%25", "/files/100%25252525"]) {
       expect(safeReturnUrl(theWorkspace, path)).toBe(path)
     }
+    expect(safeReturnUrl(theWorkspace, "/files/100%2525252525")).toBe("/settings")
   })
 })
