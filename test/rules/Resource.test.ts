@@ -14,7 +14,8 @@ import {
   readResources,
   resourceMetadataUrl,
   scopesTaken,
-  unnamedResources
+  unnamedResources,
+  withinResources
 } from "../../core/rules/Resource.ts"
 import { ScopeName, ScopeRegistry, standardScopes } from "../../core/rules/Scope.ts"
 
@@ -61,6 +62,9 @@ describe("the resources of a workspace that lists none", () => {
       `${issuer}#x`,
       `${issuer}/ä`,
       `${issuer}\\x`,
+      ` ${issuer}`,
+      `${issuer} `,
+      `\n${issuer}`,
       `${issuer}/${"a".repeat(2048)}`
     ]) {
       expect(read(odd)).toEqual(malformed)
@@ -73,6 +77,12 @@ describe("the resources of a workspace that lists none", () => {
     // Each quote is kept as three characters.
     expect(read(`${issuer}/${'"'.repeat(room)}`)).toEqual(malformed)
   })
+})
+
+test("a workspace that lists an empty list of resources has its issuer alone", () => {
+  const owner = { issuer, resources: registry() }
+  expect(readResources(owner, [`${issuer}/rest`])).toEqual(Result.succeed(of(`${issuer}/rest`)))
+  expect(readResources(owner, ["https://api.example.com"])).toEqual(notOurs)
 })
 
 describe("the resources of a workspace that lists some", () => {
@@ -123,6 +133,24 @@ describe("the resources of a workspace that lists some", () => {
     const long = (letter: string) => `https://api.example.com/${letter.repeat(1200)}`
     expect(Result.isSuccess(read(long("a")))).toBe(true)
     expect(read(long("a"), long("b"))).toEqual(malformed)
+    const second = "https://api.example.com/b"
+    const fitting = `https://api.example.com/${"a".repeat(2048 - second.length - 1 - 24)}`
+    expect(read(fitting, second)).toEqual(Result.succeed(of(fitting, second)))
+    expect(read(`${fitting}a`, second)).toEqual(malformed)
+  })
+
+  test("are read back only as such a set", () => {
+    const isSet = (...all: ReadonlyArray<string>) => Schema.is(Resources)(all)
+    const [api, mcp] = ["https://api.example.com", "https://mcp.example.com/mcp"] as const
+    expect([isSet(api), isSet(api, mcp), isSet(), isSet(api, api), isSet(api, mcp, api)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false
+    ])
+    const rest = "a".repeat(2048 - api.length - 1)
+    expect([isSet(api, rest), isSet(api, `${rest}a`)]).toEqual([true, false])
   })
 })
 
@@ -146,6 +174,7 @@ describe("an address to list", () => {
     "http://localhost@evil.example",
     "https://user@api.example.com",
     "https://user:word@api.example.com",
+    "https://:word@api.example.com",
     "https://api.example.com?x",
     "https://api.example.com/#x",
     "https://API.example.com",
@@ -199,6 +228,11 @@ describe("what was granted", () => {
     expect(narrowResources([rest], [Resource.make(`${issuer}/restful`)])).toEqual(wider)
     expect(narrowResources([root, api], [api])).toEqual(Result.succeed([api]))
     expect(narrowResources([root, api], [api, rest])).toEqual(Result.succeed([api, rest]))
+    expect([withinResources(null, null), withinResources([rest], null), withinResources(null, [rest])]).toEqual([
+      true,
+      true,
+      false
+    ])
     // One of two is not enough.
     expect(narrowResources([rest], [rest, api])).toEqual(wider)
     expect(narrowResources([rest, api], [root])).toEqual(wider)
@@ -238,7 +272,11 @@ describe("the scopes that a resource takes", () => {
   }
 
   test("are those of the nearest that is listed", () => {
-    expect(definitionOf(owner, "https://api.example.com/mcp/x")?.scopes).toEqual([ScopeName.make("mcp")])
+    const turned = { issuer, resources: owner.resources.toReversed() }
+    for (const listing of [owner, turned]) {
+      expect(definitionOf(listing, "https://api.example.com/mcp/x")?.scopes).toEqual([ScopeName.make("mcp")])
+      expect(definitionOf(listing, "https://api.example.com/x")?.scopes).toEqual([ScopeName.make("api")])
+    }
     expect(scopesTaken(owner, ["https://api.example.com/orders"])).toEqual([ScopeName.make("api")])
     expect(scopesTaken(owner, ["https://api.example.com", "https://api.example.com/mcp"])?.map(String)).toEqual([
       "api",
@@ -255,5 +293,10 @@ describe("the scopes that a resource takes", () => {
     expect(named("mcp")).toEqual([issuer, "https://api.example.com/mcp", always])
     expect(named("api")).toEqual([issuer, "https://api.example.com", "https://reports.example.com", always])
     expect(named("api:read")).toEqual([issuer, "https://api.example.com", "https://reports.example.com", always])
+    // One scope that both know is enough, on either side.
+    expect(named("mcp", "api:read")).toEqual([issuer, ...owner.resources.map(({ at }) => at)])
+    const two = { issuer, resources: registry(["https://two.example.com", ["mcp", "api:read"]]) }
+    expect(unnamedResources(two, scopes, ["api"])).toEqual([issuer, "https://two.example.com"])
+    expect(unnamedResources(two, scopes, ["other"])).toEqual([issuer])
   })
 })

@@ -3,6 +3,7 @@ import { Result, Schema } from "effect"
 import { InvalidScope } from "../../core/rules/Refusal.ts"
 import {
   allScopes,
+  apiScopes,
   commonScopes,
   faultOfScopes,
   formatScopes,
@@ -16,6 +17,7 @@ import {
   ScopeRegistry,
   Scopes,
   scopesWithoutUser,
+  signInScopes,
   standardScopes
 } from "../../core/rules/Scope.ts"
 import { scopes } from "../grant/given.ts"
@@ -27,6 +29,13 @@ describe("the registry", () => {
   test("knows api and profile, and that profile speaks of a person", () => {
     expect(all).toEqual(scopes("api", "profile"))
     expect(scopesWithoutUser(standardScopes)).toEqual(scopes("api"))
+  })
+
+  test("of a server that signs people in tells what is about the API from what is about them", () => {
+    expect(apiScopes(signInScopes)).toEqual(scopes("api", "profile"))
+    expect(allScopes(signInScopes)).toEqual(scopes("api", "profile", "openid", "email", "address", "phone"))
+    expect(scopesWithoutUser(signInScopes, ["api", "openid"])).toEqual(scopes("api"))
+    expect(scopesWithoutUser(signInScopes, ["profile"])).toEqual(scopes())
   })
 
   test("can be another, with other defaults", () => {
@@ -112,14 +121,29 @@ describe("scopes that imply others", () => {
     implies,
     ...more
   })
-  const registry = Schema.decodeUnknownSync(ScopeRegistry)([
+  const rows = [
     scope("api", ["api:read", "files"]),
     scope("api:read"),
     scope("files", ["files:read"]),
     scope("files:read"),
     scope("other")
-  ])
+  ]
+  const made = () => Schema.decodeUnknownSync(ScopeRegistry)(rows)
+  const registry = made()
   const every = allScopes(registry)
+
+  test("are found anew in each registry, and the second time as the first", () => {
+    const fresh = made()
+    for (let time = 0; time < 2; time++) {
+      expect(reaches(fresh, ["api"], ["files:read"])).toBe(true)
+      expect(reaches(fresh, ["api"], ["other"])).toBe(false)
+      expect(impliedBy(fresh, ["api"])).toEqual(scopes("api:read", "files", "files:read"))
+    }
+    const plain = ScopeRegistry.make([...standardScopes])
+    for (let time = 0; time < 2; time++) {
+      expect([reaches(plain, ["api"], ["profile"]), impliedBy(plain, ["api"]).length]).toEqual([false, 0])
+    }
+  })
 
   test("are enough for what they imply, however many steps away, and not the other way round", () => {
     expect(reaches(registry, ["api"], ["api:read", "files:read"])).toBe(true)
@@ -128,6 +152,10 @@ describe("scopes that imply others", () => {
     expect(reaches(registry, ["api:read", "files", "files:read"], ["api"])).toBe(false)
     expect(reaches(registry, ["api"], ["other"])).toBe(false)
     expect(reaches(registry, [], [])).toBe(true)
+    // One of two is not enough, and a name that nobody knows is enough for itself alone.
+    expect(reaches(registry, ["files"], ["files:read", "other"])).toBe(false)
+    expect(reaches(registry, ["unknown"], ["files"])).toBe(false)
+    expect(reaches(registry, ["unknown", "files"], ["files:read", "unknown"])).toBe(true)
     expect(impliedBy(registry, ["files", "other"])).toEqual(scopes("files:read"))
     expect(impliedBy(standardScopes, ["api"])).toEqual(scopes())
   })
