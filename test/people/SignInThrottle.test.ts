@@ -404,6 +404,19 @@ describe("signing in under attack", () => {
       })
     ))
 
+  test("is told to other processes, over the store", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const eve = new Browser(house, "203.0.113.9")
+        for (let tries = 0; tries < 5; tries++) yield* guess(eve)
+        expect(yield* house.accounts.shareFailures).toBe(1)
+        const listing = { kind: "limit", workspace: house.workspace.id, owner: "sign-ins" } as const
+        expect((yield* house.storage.list({ ...listing, after: undefined, limit: 9 })).records).toHaveLength(1)
+        expect(yield* house.accounts.shareFailures).toBe(0)
+      })
+    ))
+
   test("begins anew once the person was right", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
@@ -525,6 +538,7 @@ describe("signing in under attack", () => {
         yield* addAccount(house)
         const eve = new Browser(house)
         for (let tries = 0; tries < 20; tries++) expect(yield* guess(eve)).toBe(403)
+        expect(yield* house.accounts.shareFailures).toBe(0)
       }),
       { accounts: { throttled: false } }
     ))

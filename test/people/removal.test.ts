@@ -15,7 +15,7 @@ import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, header, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
 import { noticeOn } from "../given/page.ts"
 import { t0, theWorkspace } from "../given/World.ts"
-import { addAccount, Browser, type House, inHouse } from "./House.ts"
+import { addAccount, Browser, type House, inHouse, secret } from "./House.ts"
 import { atOnce, jostling, mortal } from "./stores.ts"
 
 const untold = (house: House) => tellRevoked(house.services, () => Effect.void)
@@ -361,6 +361,55 @@ describe("removing somebody", () => {
     }
     // Before the account's own write, the session's and the grant's.
     expect(stopped).toBe(3)
+  })
+
+  test("takes along the sessions that a new password ended and nobody could remove, once", () => {
+    const away: Away = new Set()
+    let looked = 0
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const flagOf = Effect.map(house.accounts.book.find(house.workspace.id, ada.id), (found) => {
+          const account = Option.getOrThrow(found)
+          return account._tag === "Active" && account.endsSessions === true
+        })
+        const listing = { kind: "session", workspace: house.workspace.id, owner: sessionsOwner(ada.id) } as const
+        const kept = Effect.map(
+          house.storage.list({ ...listing, after: undefined, limit: 10 }),
+          ({ records }) => records.length
+        )
+        const changed = (password: string) =>
+          house.accounts.changePassword(house.workspace, ada.id, secret(password), untold(house).farewell)
+        yield* new Browser(house).signIn()
+        away.add("list session")
+        const first = yield* changed("another long password")
+        const second = yield* changed("a third long password")
+        away.clear()
+        yield* new Browser(house).signIn("ada@example.com", "a third long password")
+        expect([yield* flagOf, yield* kept]).toEqual([true, 2])
+        // Whoever still ends those of the first change leaves those of the second to the next run.
+        yield* house.accounts.finishSessions(house.workspace, first, untold(house).farewell)
+        expect([yield* flagOf, yield* kept]).toEqual([true, 1])
+        yield* finish(house)
+        expect([yield* flagOf, yield* kept]).toEqual([false, 1])
+        looked = 0
+        yield* finish(house)
+        yield* house.accounts.finishSessions(house.workspace, second, untold(house).farewell)
+        expect([looked, yield* flagOf, yield* kept]).toEqual([1, false, 1])
+      }),
+      {
+        storage: (below) => {
+          const partly = partlyAway(away)(below)
+          return {
+            ...partly,
+            list: (asked) => {
+              if (asked.kind === "session") looked++
+              return partly.list(asked)
+            }
+          }
+        }
+      }
+    )
   })
 
   test("that crashed with the last owner half out lets them back in", () => {
