@@ -4,9 +4,10 @@ import { type KeyTerms, keyNameLength, longestKeyLifetime, readKeyTerms } from "
 import { networkOf, regionOf } from "../../core/ports/Limiter.ts"
 import { earlier, hasPassed, Instant, later } from "../../core/rules/Instant.ts"
 import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
-
+import { Prompt, readPrompts } from "../../core/rules/Prompt.ts"
 import { standardScopes } from "../../core/rules/Scope.ts"
 import { credential, digestOf, hasValidChecksum, isInitialToken, sameDigest } from "../../core/rules/Secret.ts"
+import { groupedCode, readUserCode, UserCode, userCodeEntropy, userCodeOf } from "../../core/rules/UserCode.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 
 describe("times", () => {
@@ -17,6 +18,70 @@ describe("times", () => {
     expect(later(now, 5)).toBe(Instant.make(15))
     expect(earlier(now, later(now, 1))).toBe(now)
     expect(earlier(later(now, 1), now)).toBe(now)
+  })
+})
+
+describe("the prompts of a request (OpenID Connect Core §3.1.2.1)", () => {
+  test("are those that there are, each once, in the table's order", () => {
+    const rows: ReadonlyArray<readonly [string, ReadonlyArray<Prompt>]> = [
+      ["", []],
+      ["none", ["none"]],
+      [" none  none ", ["none"]],
+      ["consent login consent", ["login", "consent"]],
+      ["select_account create", ["select_account"]],
+      ["None LOGIN", []],
+      [Prompt.literals.slice(1).toReversed().join(" "), Prompt.literals.slice(1)]
+    ]
+    for (const [text, prompts] of rows) expect([text, readPrompts(text)]).toEqual([text, Result.succeed(prompts)])
+  })
+
+  test("have none alone, also beside what other servers know", () => {
+    for (const text of ["none login", "login none", "none create"]) {
+      expect(Result.mapError(readPrompts(text), ({ reason }) => reason)).toEqual(
+        Result.fail("prompt_none_with_another")
+      )
+    }
+  })
+})
+
+describe("a user code (RFC 8628 §6.1)", () => {
+  const letters = "BCDFGHJKLMNPQRSTVWXZ"
+
+  test("is eight letters, of which the lowest of the random number's digits comes first", () => {
+    const bytes = (...all: ReadonlyArray<number>) =>
+      Uint8Array.from([...Array(userCodeEntropy).fill(0), ...all].slice(-userCodeEntropy))
+    expect<string>(userCodeOf(bytes())).toBe("BBBBBBBB")
+    expect<string>(userCodeOf(bytes(19))).toBe("ZBBBBBBB")
+    expect<string>(userCodeOf(bytes(20))).toBe("BCBBBBBB")
+    expect<string>(userCodeOf(bytes(1, 0))).toBe(`${letters[256 % 20]}${letters[Math.floor(256 / 20)]}BBBBBB`)
+    const most = 2n ** 64n - 1n
+    const digits = Array.from({ length: 8 }, (_, at) => letters.charAt(Number((most / 20n ** BigInt(at)) % 20n)))
+    expect<string>(userCodeOf(bytes(...Array(userCodeEntropy).fill(255)))).toBe(digits.join(""))
+    expect(groupedCode(UserCode.make("BCDFGHJK"))).toBe("BCDF-GHJK")
+  })
+
+  test("is read without case, blanks and dashes, and is nothing else", () => {
+    for (const typed of [
+      "BCDFGHJK",
+      "bcdf-ghjk",
+      " BCDF GHJK ",
+      "B-C-D-F\u2013G\u2014H\tJK",
+      `${" ".repeat(56)}BCDFGHJK`
+    ]) {
+      expect<unknown>([typed, readUserCode(typed)]).toEqual([typed, "BCDFGHJK"])
+    }
+    for (const odd of [
+      "",
+      "BCDFGHJ",
+      "BCDFGHJKL",
+      "ABCDFGHJ",
+      "BCDFGHJ1",
+      "BCDF.GHJK",
+      "BCDFGHJÉ",
+      `${" ".repeat(57)}BCDFGHJK`
+    ]) {
+      expect([odd, readUserCode(odd)]).toEqual([odd, undefined])
+    }
   })
 })
 
