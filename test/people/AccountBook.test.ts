@@ -254,3 +254,35 @@ describe("accounts that are opened at once", () => {
     }
   })
 })
+
+describe("what is done to an account", () => {
+  test("is noted where it signs in, by being opened too", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { accounts, workspace } = house
+        const opened = yield* accounts.open(workspace.id, draft("ada@example.com"))
+        const signed = yield* accounts.open(workspace.id, { ...draft("bob@example.com"), signsIn: true })
+        expect([opened.signedInAt, signed.signedInAt]).toEqual([null, yield* currentInstant])
+      })
+    ))
+
+  test("is refused once another password was set than the one that was given, or it is gone", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { accounts, services, workspace } = house
+        const farewell = { logouts: services.logouts, why: "by_user" } as const
+        const ada = yield* addAccount(house)
+        const change = (id: Active["id"], confirmed?: Active["epoch"]) =>
+          Effect.match(accounts.changePassword(workspace, id, secret("another long password"), farewell, confirmed), {
+            onSuccess: ({ epoch }) => epoch,
+            onFailure: (fault) => ("reason" in fault ? fault.reason : fault._tag)
+          })
+        expect(yield* change(ada.id, ada.epoch)).toBe(ada.epoch + 1)
+        expect(yield* change(ada.id, ada.epoch)).toBe("wrong_password")
+        expect(yield* change(ada.id)).toBe(ada.epoch + 2)
+        const nobody = accounts.book.newId()
+        expect([yield* change(nobody), yield* change(nobody, ada.epoch)]).toEqual(["unknown", "unknown"])
+        expect(yield* Effect.flip(accounts.rename(workspace.id, nobody, "Bob"))).toMatchObject({ reason: "unknown" })
+      })
+    ))
+})

@@ -8,7 +8,7 @@ import { makeSignIn } from "../../core/people/signIn.ts"
 import type { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { Overloaded } from "../../core/rules/Refusal.ts"
-import { addAccount, Browser, cheap, type House, inHouse, secret } from "./House.ts"
+import { addAccount, Browser, cheap, type House, inHouse, reveal, secret } from "./House.ts"
 
 /** Composed in a way that NFKC takes apart. */
 const typed = "ﬁne café №1 long enough"
@@ -306,4 +306,66 @@ describe("hashing", () => {
       }
     )
   })
+
+  for (const flood of ["known", "strangers"] as const)
+    test(`waits where its person belongs: while ${flood} queue, others are served`, () =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          const { accounts, services, workspace } = house
+          const account = yield* addAccount(house)
+          const waits = Array.from({ length: 131 }, (_, at) =>
+            accounts.passwords.verify(
+              secret("never answered"),
+              Option.some("hash"),
+              flood === "known" ? "known" : { network: `192.0.2.${at}` }
+            )
+          )
+          yield* Effect.forEach(waits, (wait) => Effect.forkChild(wait, { startImmediately: true }))
+          const draft = { name: "", role: "member", password: secret("a long enough one") } as const
+          const tagOf = (of: Effect.Effect<unknown, { readonly _tag: string }>) =>
+            Effect.match(of, { onSuccess: () => "served", onFailure: ({ _tag }) => _tag })
+          const farewell = { logouts: services.logouts, why: "by_user" } as const
+          const signIn = (device: Option.Option<string>) =>
+            Effect.flatMap(currentInstant, (now) =>
+              accounts.signIn(
+                workspace.id,
+                {
+                  email: "ada@example.com",
+                  password: secret("correct horse battery"),
+                  network: "198.51.100.1",
+                  deviceOf: () => device
+                },
+                now
+              )
+            )
+          const known = {
+            "a command's account": accounts.open(workspace.id, { ...draft, email: "bob@example.com" }),
+            "a sign-in in a known browser": signIn(Option.some("hers")),
+            "a password given again": Effect.flatMap(currentInstant, (now) =>
+              accounts.confirm(workspace.id, account, secret("correct horse battery"), "session one", now)
+            ),
+            "a new password": accounts.changePassword(workspace, account.id, secret("correct horse battery"), farewell)
+          }
+          const strangers = {
+            "a newcomer's account": accounts.open(workspace.id, {
+              ...draft,
+              email: "cy@example.com",
+              network: "198.51.100.1"
+            }),
+            "a sign-in elsewhere": signIn(Option.none())
+          }
+          for (const [what, work] of Object.entries(known)) {
+            expect([what, yield* tagOf(work)]).toEqual([what, flood === "known" ? "Overloaded" : "served"])
+          }
+          for (const [what, work] of Object.entries(strangers)) {
+            expect([what, yield* tagOf(work)]).toEqual([what, flood === "known" ? "served" : "Overloaded"])
+          }
+        }),
+        {
+          hasher: (below) => ({
+            ...below,
+            verify: (typed, hash) => (reveal(typed) === "never answered" ? Effect.never : below.verify(typed, hash))
+          })
+        }
+      ))
 })

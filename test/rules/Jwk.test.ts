@@ -52,6 +52,7 @@ describe("a public key", () => {
       { ...okp, crv: "Ed448" },
       { ...okp, x: part(33) },
       { ...okp, x: "" },
+      { ...okp, x: "A" },
       { ...rsa, n: part(255) },
       { ...rsa, n: part(513) },
       { ...rsa, e: "" },
