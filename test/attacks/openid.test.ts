@@ -2,7 +2,9 @@ import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { Effect } from "effect"
 import { decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose"
+import type { Members } from "../../core/codec/Jws.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
@@ -90,6 +92,8 @@ const hintsOf = Effect.fnUntraced(function* ({ hint, mine, other, world }: Scene
         .setProtectedHeader({ ...protectedHeader, alg: "RS256", ...more })
         .sign(stranger.privateKey)
     )
+  const asked = { algorithm: "RS256", life: 60_000 } as const
+  const own = yield* world.services.signing.ready(world.workspace, asked, Instant.make(t0))
   return {
     "no signature": `${head}.${body}.`,
     "two parts": `${head}.${body}`,
@@ -111,6 +115,12 @@ const hintsOf = Effect.fnUntraced(function* ({ hint, mine, other, world }: Scene
     "spaces in the signature": `${head}.${body}.${signature.slice(0, 20)} ${signature.slice(20)}`,
     "padding behind the signature": `${hint}==`,
     "another alphabet": `${head}.${body}.${signature.slice(0, -4)}+/+/`,
+    "ours of another type": yield* own({ typ: "at+jwt" }, said as Members),
+    "ours for a logout": yield* own({ typ: "logout+jwt" }, said as Members),
+    "ours of no type": yield* own({}, said as Members),
+    "ours for several": yield* own({ typ: "JWT" }, { ...said, aud: [mine.id, other.id] } as Members),
+    "ours for nobody": yield* own({ typ: "JWT" }, { ...said, aud: undefined } as Members),
+    "ours of nobody": yield* own({ typ: "JWT" }, { ...said, sub: undefined } as Members),
     "an access token": text(tokens.access_token),
     "a refresh token": text(tokens.refresh_token),
     "a code": yield* codeFor(world, mine, { scope: "openid", prompt: "consent" }),

@@ -91,12 +91,14 @@ export const letIn = async (
   auth: EmbeddedTessera,
   person: string,
   scope = "api",
-  more: Readonly<Record<string, string>> = {}
+  more: Readonly<Record<string, string>> = {},
+  registered: Readonly<Record<string, string>> = {}
 ) => {
   const { client, secret } = await auth.clients.register({
     client_name: "App",
     redirect_uris: [redirectUri],
-    token_endpoint_auth_method: "client_secret_post"
+    token_endpoint_auth_method: "client_secret_post",
+    ...registered
   })
   const cookie = `session=${person}`
   const named = { response_type: "code", client_id: client.id, redirect_uri: redirectUri, scope }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { CreateOptions } from "../../runtimes/tessera.ts"
 import { hiddenFields } from "../given/flow.ts"
-import { bearer, issuer, letIn, people, redirectUri, withHost } from "./host.ts"
+import { bearer, issuer, letIn, people, redirectUri, testClock, withHost } from "./host.ts"
 
 const authorize = async (owner: CreateOptions["owner"], headers: Record<string, string> = {}) => {
   let answered: Response | undefined
@@ -324,6 +324,44 @@ describe("a host's people", () => {
       // What JavaScript lets through.
       await expect(withHost({ ...own, claims: claims as never }, async () => undefined)).rejects.toThrow("claims")
     }
+  })
+
+  test("are signed out of the applications of a session that the host ends, and of no other", async () => {
+    const { clock, wait } = await testClock()
+    const told: Array<unknown> = []
+    const owner: CreateOptions["owner"] = {
+      ...people,
+      signedIn: ({ headers }) => ({ user: "ada", session: headers.get("cookie") ?? "" })
+    }
+    const audit: CreateOptions["audit"] = ({ event }) => void (event._tag === "LogoutCallGivenUp" && told.push(event))
+    await withHost({ owner, clock, audit, housekeeping: false }, async (auth) => {
+      const signIn = (session: string) =>
+        letIn(auth, session, "openid", {}, { backchannel_logout_uri: "https://127.0.0.1/logout" })
+      const [desk, phone] = [await signIn("desk"), await signIn("phone")]
+      const statuses = () =>
+        Promise.all(
+          [desk, phone].map(
+            async ({ access }) => (await auth.handle(bearer(`${issuer}/oauth/userinfo`, access))).status
+          )
+        )
+      for (const [user, session] of [
+        ["eve", "session=phone"],
+        ["ada", "phone"],
+        ["ada", ""],
+        ["", "session=phone"]
+      ] as const) {
+        await auth.grants.endSession(user, session)
+      }
+      expect(await statuses()).toEqual([200, 200])
+      await auth.grants.endSession("ada", "session=phone")
+      expect(await statuses()).toEqual([200, 401])
+      // A call to an address that the server may not reach is given up after a day, and not before.
+      await auth.deliver()
+      expect(told).toEqual([])
+      await wait(25 * 60 * 60 * 1000)
+      await auth.deliver()
+      expect(told).toEqual([{ _tag: "LogoutCallGivenUp", client: phone.client.id, why: "address_refused" }])
+    })
   })
 
   const noProfiles: ReadonlyArray<unknown> = [
