@@ -100,6 +100,25 @@ test("a person sees where they are signed in, and ends one, or all others", () =
     })
   ))
 
+test("each place tells since when, and when it was used last, the last used first", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      yield* addAccount(house)
+      const here = yield* signedIn(house, "firefox")
+      yield* TestClock.adjust("1 minute")
+      const phone = yield* signedIn(house, "iphone")
+      yield* TestClock.adjust("1 minute")
+      yield* signedIn(house, "edge")
+      yield* TestClock.adjust("1 hour")
+      expect(yield* isIn(phone)).toBe(true)
+      yield* TestClock.adjust("1 minute")
+      const { body } = yield* here.get(path)
+      const told = [...body.matchAll(/<time datetime="([^"]+)"/g)].map(([, at = ""]) => (Date.parse(at) - t0) / 60_000)
+      // This browser's since; the phone's since and last use; the same of the desk.
+      expect(told).toEqual([0, ...[1, 62], ...[2, 2]])
+    })
+  ))
+
 test("nobody sees or ends a session of somebody else", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
