@@ -5,6 +5,7 @@ import { authorizationRequestIdOf, ClientId } from "../../core/rules/Id.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
 import { sealDeviceCode } from "../../core/token/DeviceCode.ts"
 import { answerAs, waitingDevice } from "../given/devices.ts"
+import { claimsFor, enterprise, signed } from "../given/enterprise.ts"
 import {
   challenge,
   codeFor,
@@ -38,8 +39,18 @@ const kinds = {
 } as const
 
 export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice) {
-  const kind = dice.pick(["confidential", "confidential", "public", "codeOnly", "machine"] as const)
-  const client = yield* registerClient(world, kinds[kind], sent)
+  const kind = dice.pick([
+    "confidential",
+    "confidential",
+    "confidential",
+    "public",
+    "codeOnly",
+    "machine",
+    "enterprise"
+  ] as const)
+  const client = yield* kind === "enterprise"
+    ? Effect.orDie(enterprise(world))
+    : registerClient(world, kinds[kind], sent)
   if (client.secret !== undefined) {
     const ids = { workspace: world.workspace.id, by: "command line", requestId: "wallet" } as const
     const serves = setServedResource(
@@ -51,7 +62,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
     )
     yield* Effect.orDie(serves)
   }
-  const byCode = kind === "machine" ? yield* registerClient(world, {}, sent) : client
+  const byCode = kind === "machine" || kind === "enterprise" ? yield* registerClient(world, {}, sent) : client
   const key = yield* Effect.orDie(world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null }))
   const signIn = (scope: string) => signInToApp(world, byCode, { scope })
   const own = () =>
@@ -74,7 +85,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
       new Uint8Array(32)
     )
     const told = yield* waitingDevice(world, client, asked)
-    const answer = dice.pick(["approve", "approve", "deny", "deny", "none", "nobody's", "nobody's"] as const)
+    const answer = dice.pick(["approve", "approve", "deny", "deny", "none", "none", "nobody's", "nobody's"] as const)
     if (answer === "approve" || answer === "deny") yield* answerAs(world, told.userCode, answer)
     return answer === "nobody's" ? nobodys.text : told.deviceCode
   })
@@ -100,6 +111,8 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
           : some(dice.pick([world.reveal(key.text), "tsr_at_nonsense"]))
       case "access_token":
         return Effect.map(signIn("api"), ({ access }) => access)
+      case "assertion":
+        return dice.chance(15) ? some("nonsense") : signed(claimsFor(client))
       case "code_verifier":
         return some(verifier)
       case "code_challenge":

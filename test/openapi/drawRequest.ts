@@ -120,9 +120,17 @@ const credentials = Effect.fnUntraced(function* (
 /** Optional parameters without which a request seldom comes to all that it may be refused for. */
 const likely = /^code_|^resource$/
 /** What is refused unless it is signed, or of a form of its own, and hides whatever comes behind it. */
-const seldom = /^(request|id_token_hint|claims|dpop_jkt|client_assertion|client_assertion_type|max_age)$/
+const seldom = /^(request|id_token_hint|claims|dpop_jkt|client_assertion|client_assertion_type|max_age|prompt|request_uri|registration)$/
 
-const chanceOf = ({ name }: Place): number => (likely.test(name) ? 85 : seldom.test(name) ? 10 : 40)
+/** What is refused with most values, of members that a registration has many of. */
+const rare =
+  /^jwks|^(require|default|backchannel|frontchannel|post_logout)_|_(alg|enc|profile|type|tokens|identifier_uri|login_uri)$|^request_uris$/
+
+const chanceOf = ({ in: where, name }: Place): number => {
+  if (likely.test(name)) return 85
+  if (seldom.test(name)) return 6
+  return where === "body" && rare.test(name) ? 3 : 40
+}
 
 const clientFields = ["client_id", "client_secret"]
 /** What the document names to say that it is refused. */
@@ -214,7 +222,8 @@ export const drawRequest = Effect.fnUntraced(function* (
       `Bearer ${wallet.client.secret ?? "none"}`
     ])
   }
-  const shownNow = authorization()
+  const isBound = dice.chance(9)
+  const shownNow = isBound ? authorization()?.replace(/^Bearer /, "DPoP ") : authorization()
   const typeNow =
     mishap === "of another type"
       ? dice.pick([
@@ -238,7 +247,9 @@ export const drawRequest = Effect.fnUntraced(function* (
     sent: {
       headers: {
         ...(typeNow === undefined || typeNow === "" ? {} : { "content-type": typeNow }),
-        ...(shownNow === undefined ? {} : { authorization: shownNow })
+        ...(shownNow === undefined ? {} : { authorization: shownNow }),
+        ...(isBound ? { dpop: "nonsense" } : {}),
+        ...(dice.chance(25) ? { "if-none-match": "*" } : {})
       },
       ...(contentType === undefined ? {} : { body: written() }),
       ...(dice.chance(75) ? { as: "alice" } : {}),

@@ -1,18 +1,21 @@
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Limiter } from "../../core/ports/Limiter.ts"
+import { type Allowance, allowances, Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
 import type { World } from "../given/World.ts"
 import type { Drawn } from "./drawRequest.ts"
 
-/** A limit that is reached when the test says so. */
+/** Limits that are reached when the test says so: all of them, or the pace of devices. */
 export const makeLimit = () => {
-  const limit = { reached: false }
-  const refuse = Effect.suspend(() =>
-    limit.reached ? Effect.fail(new TooManyRequests({ limit: "client", retryAfterSeconds: 7 })) : Effect.void
-  )
-  return { limit, layer: Layer.succeed(Limiter, { take: () => refuse }) }
+  const limit: { reached: "none" | "all" | "pace" } = { reached: "none" }
+  const refuses = (allowance: Allowance) =>
+    limit.reached === "all" || (limit.reached === "pace" && allowance === allowances.devicePoll)
+  const take: Limiter["Service"]["take"] = ({ allowance }) =>
+    Effect.suspend(() =>
+      refuses(allowance) ? Effect.fail(new TooManyRequests({ limit: "client", retryAfterSeconds: 7 })) : Effect.void
+    )
+  return { limit, layer: Layer.succeed(Limiter, { take }) }
 }
 export type Limit = ReturnType<typeof makeLimit>["limit"]
 
@@ -48,14 +51,14 @@ export const sendInTrouble = Effect.fnUntraced(function* (
 ) {
   const send = world.send(method, target, sent)
   const trouble = round % 10
-  if (![1, 3, 5, 6].includes(trouble)) return yield* send
+  if (![1, 3, 5, 6, 9].includes(trouble)) return yield* send
   // What is remembered of clients is forgotten.
   yield* TestClock.adjust("6 seconds")
   if (trouble === 1) return yield* breaking(world, send)
-  if (trouble === 3) {
-    limit.reached = true
+  if (trouble === 3 || trouble === 9) {
+    limit.reached = trouble === 3 ? "all" : "pace"
     const response = yield* send
-    limit.reached = false
+    limit.reached = "none"
     return response
   }
   world.away.add(dice.pick(calls))

@@ -40,6 +40,7 @@ const jwksContract = {
   callers: [{ shows: "nothing" }],
   answers: [
     { description: "The public keys.", like: () => json(200, {}, lasting(sampleTag)), body: JwkSet },
+    { description: "There are none yet.", like: () => json(200, {}, fleeting), body: JwkSet },
     { description: "They are those of this ETag.", like: () => empty(304, lasting(sampleTag)) }
   ],
   faults: [StorageUnavailable]

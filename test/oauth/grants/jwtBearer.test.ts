@@ -2,9 +2,6 @@ import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { CompactSign, exportJWK, generateKeyPair } from "jose"
-import { checkRegistration } from "../../../core/client/RegistrationRequest.ts"
-import { registerClient as addClient } from "../../../core/engine/administerClients.ts"
 import { endGrant } from "../../../core/engine/administerGrants.ts"
 import { blockClientHost, changeIssuer, removeIssuer, trustIssuer } from "../../../core/engine/administerWorkspace.ts"
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
@@ -15,6 +12,7 @@ import { settingsEndpoints } from "../../../core/settings/settingsEndpoints.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import { claimsFor, enterprise, foreign, login, own, type Signer, seconds, signed } from "../../given/enterprise.ts"
 import {
   bearing,
   companies,
@@ -27,55 +25,10 @@ import {
   tokenRequest,
   type Values
 } from "../../given/flow.ts"
-import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
-const login = "https://login.acme.example"
 const { issuer } = theWorkspace
 const orders = "https://orders.example"
-const seconds = t0 / 1000
-
-const [own, foreign] = await Promise.all(
-  ["one", "two"].map(async (kid) => {
-    const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true })
-    return { sign: privateKey, jwk: { ...(await exportJWK(publicKey)), kid } }
-  })
-)
-if (own === undefined || foreign === undefined) throw new Error("no keys")
-
-type Signer = typeof own
-
-const signed = (
-  claims: object,
-  header: object = {},
-  by: Signer = own,
-  write: (claims: object) => string = JSON.stringify
-) =>
-  Effect.promise(() =>
-    new CompactSign(new TextEncoder().encode(write(claims)))
-      .setProtectedHeader({ alg: "ES256", kid: by.jwk.kid, typ: "oauth-id-jag+jwt", ...header })
-      .sign(by.sign, { crit: { b64: true } })
-  )
-
-const claimsFor = (client: TestClient, more: object = {}) => ({
-  iss: login,
-  sub: "alice",
-  aud: issuer,
-  client_id: client.id,
-  jti: "one",
-  iat: seconds,
-  exp: seconds + 300,
-  scope: "api profile",
-  ...more
-})
-
-/** A client that an owner registered for assertions. */
-const enterprise = Effect.fnUntraced(function* (world: World, metadata: object = {}) {
-  const asked = { grant_types: [jwtBearer.name], redirect_uris: [], client_name: "Chat", ...metadata }
-  const read = yield* Effect.fromResult(checkRegistration(world.services, asked))
-  const { client, secret } = yield* addClient(world.services, byOwner(world), read)
-  const shown = secret._tag === "Some" ? world.reveal(secret.value) : undefined
-  return { id: client.id, secret: shown, redirectUri: "", registrationUri: "", registrationToken: "" } as TestClient
-})
 
 const trust = (world: World, more: object = {}, workspace: Workspace = world.workspace) =>
   Effect.flatMap(world.services.openings.open(workspace), (opened) =>
