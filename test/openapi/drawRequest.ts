@@ -120,7 +120,8 @@ const credentials = Effect.fnUntraced(function* (
 /** Optional parameters without which a request seldom comes to all that it may be refused for. */
 const likely = /^code_|^resource$/
 /** What is refused unless it is signed, or of a form of its own, and hides whatever comes behind it. */
-const seldom = /^(request|id_token_hint|claims|dpop_jkt|client_assertion|client_assertion_type|max_age|prompt|request_uri|registration)$/
+const seldom =
+  /^(request|id_token_hint|claims|dpop_jkt|client_assertion|client_assertion_type|max_age|prompt|request_uri|registration)$/
 
 /** What is refused with most values, of members that a registration has many of. */
 const rare =
