@@ -120,19 +120,33 @@ describe("an authorization request says of the sign-in", () => {
       signsIn
     ))
 
-  test("comes back from the sign-in and goes on, once it is new enough", () =>
+  for (const maxAge of ["30", "0"]) {
+    test(`comes back from the sign-in and goes on, once it is new enough: ${maxAge} seconds`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* provenClient(world)
+            const sent = yield* asked(world, client, { max_age: maxAge }, alice(60))
+            const back = decodeURIComponent(text(header(sent, "location")).slice("/login?return_to=".length))
+            expect(outcomeOf(yield* world.send("GET", back, { as: alice(60) }))).toBe("login_required")
+            const page = yield* world.send("GET", back, { as: alice(0) })
+            expect(page.status).toBe(200)
+            const code = text(returned(yield* decide(world, page, "approve", alice(0))).get("code"))
+            const { id_token } = jsonOf(yield* redeem(world, client, code))
+            expect((yield* verified(world, client, id_token)).payload.auth_time).toBe(now)
+          }),
+        signsIn
+      ))
+  }
+
+  test("nothing in place of PKCE, where the client has no other proof: a nonce is checked by itself alone", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          const sent = yield* asked(world, client, { max_age: "30" }, alice(60))
-          const back = decodeURIComponent(text(header(sent, "location")).slice("/login?return_to=".length))
-          expect(outcomeOf(yield* world.send("GET", back, { as: alice(60) }))).toBe("login_required")
-          const page = yield* world.send("GET", back, { as: alice(0) })
-          expect(page.status).toBe(200)
-          const code = text(returned(yield* decide(world, page, "approve", alice(0))).get("code"))
-          const { id_token } = jsonOf(yield* redeem(world, client, code))
-          expect((yield* verified(world, client, id_token)).payload.auth_time).toBe(now)
+          const client = yield* provenClient(world, { token_endpoint_auth_method: "none" })
+          const bare = { nonce: "n", code_challenge: undefined, code_challenge_method: undefined }
+          expect(outcomeOf(yield* asked(world, client, bare, alice(0)))).toBe("invalid_request")
+          expect(outcomeOf(yield* asked(world, client, { nonce: "n" }, alice(0)))).toBe("consent")
         }),
       signsIn
     ))

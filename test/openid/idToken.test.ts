@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { ClientId } from "../../core/rules/Id.ts"
 import { type KeyRing, sealKey } from "../../core/token/KeyRing.ts"
 import { codeFor, jsonOf, provenClient, redeem, refresh, registerClient, signInToApp, text } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
@@ -58,6 +59,21 @@ describe("an ID token (OpenID Connect Core §2)", () => {
         signsIn
       ))
   }
+
+  test("is signed by ES256 for a client that an owner made and that names none", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* provenClient(world)
+          yield* world.services.clients.change(world.workspace.id, ClientId.make(client.id), (stored) => ({
+            ...stored,
+            madeBy: "owner" as const
+          }))
+          const { id_token } = yield* identify(world, client)
+          expect((yield* verified(world, client, id_token)).protectedHeader.alg).toBe("ES256")
+        }),
+      signsIn
+    ))
 
   test("comes with each refresh, of the same sign-in; and not once openid is given up", () =>
     inWorld(
