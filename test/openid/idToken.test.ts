@@ -3,10 +3,11 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { ClientId } from "../../core/rules/Id.ts"
+import { signInScopes, standardScopes } from "../../core/rules/Scope.ts"
 import { type KeyRing, sealKey } from "../../core/token/KeyRing.ts"
 import { codeFor, jsonOf, provenClient, redeem, refresh, registerClient, signInToApp, text } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
-import { inWorld, t0, theWorkspace } from "../given/World.ts"
+import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
 
 const seconds = t0 / 1000
 const half = (hash: string, of: unknown): string => {
@@ -143,6 +144,55 @@ describe("a server without a signing adapter", () => {
           expect(scope).toBe("api")
         }),
       { policy: signsIn.policy ?? {} }
+    ))
+})
+
+describe("a workspace with scopes of its own", () => {
+  const members = [
+    "end_session_endpoint",
+    "backchannel_logout_supported",
+    "subject_types_supported",
+    "claims_supported"
+  ]
+  const within = (world: World): World => ({
+    ...world,
+    send: (method, target, sent = {}) => world.send(method, target, { ...sent, host: "auth.example.com" })
+  })
+
+  test("has nothing of OpenID Connect where openid is none of them, whatever the server's others have", () =>
+    inWorld(
+      (server) =>
+        Effect.gen(function* () {
+          const world = within(server)
+          const document = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+          expect(Object.keys(document).filter((name) => members.includes(name))).toEqual([])
+          expect((yield* world.send("GET", "/.well-known/openid-configuration")).status).toBe(404)
+          const client = yield* registerClient(world)
+          expect((yield* signInToApp(world, client, { scope: "openid api" })).scope).toBe("api")
+        }),
+      { ...signsIn, workspaces: [{ ...theWorkspace, scopes: standardScopes }] }
+    ))
+
+  test("has it where openid is one of them, and promises a sign-out only where the server has one", () =>
+    inWorld(
+      (server) =>
+        Effect.gen(function* () {
+          const world = within(server)
+          const document = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+          expect(
+            Object.keys(document)
+              .filter((name) => members.includes(name))
+              .toSorted()
+          ).toEqual(["claims_supported", "subject_types_supported"])
+          expect((yield* world.send("GET", "/oauth/logout", { as: "alice" })).status).toBe(404)
+          const client = yield* registerClient(world)
+          expect((yield* verified(world, client, (yield* identify(world, client)).id_token)).payload.sub).toBe("alice")
+        }),
+      {
+        ...signsIn,
+        policy: { scopes: standardScopes },
+        workspaces: [{ ...theWorkspace, scopes: signInScopes }]
+      }
     ))
 })
 

@@ -24,6 +24,7 @@ import { Contended, InvalidRequest, TooManyRequests, UntrustedRequest } from "..
 import { offersOpenId } from "../../rules/Scope.ts"
 import { hasSessionPaths, pagesPath } from "../../workspace/SessionPath.ts"
 import { basePath } from "../../workspace/Workspace.ts"
+import { addressMember, whereOpenId } from "./metadata.ts"
 
 const path = "/oauth/logout"
 
@@ -226,7 +227,7 @@ const byPostHandler =
     return Effect.flatMap(Effect.fromResult(sent), ({ csrf = "", ...asked }) => answered(services, call, asked, csrf))
   }
 
-const yes = { schema: Schema.Boolean, value: () => true }
+const yes = whereOpenId({ schema: Schema.Boolean, value: () => true })
 
 /** OpenID Connect RP-Initiated Logout, and what follows from it (Back-Channel Logout §2.1). */
 export const logoutEndpoint: Endpoint = {
@@ -238,7 +239,10 @@ export const logoutEndpoint: Endpoint = {
   present: ({ owner, policy, signatures }) =>
     signatures !== Signatures.none && owner.signOut !== undefined && offersOpenId(policy.scopes),
   metadata: {
-    name: "end_session_endpoint",
-    members: { backchannel_logout_supported: yes, backchannel_logout_session_supported: yes }
+    members: {
+      end_session_endpoint: whereOpenId(addressMember(path)),
+      backchannel_logout_supported: yes,
+      backchannel_logout_session_supported: yes
+    }
   }
 }

@@ -39,9 +39,17 @@ const membersOf = (services: Services): ReadonlyArray<readonly [name: string, Me
     ...Object.entries(typeof metadata?.members === "function" ? metadata.members(services) : (metadata?.members ?? {}))
   ])
 
-const addressMember = (path: string): MetadataMember => ({
+/** Where an endpoint of the workspace is. */
+export const addressMember = (path: string): MetadataMember => ({
   schema: Address,
   value: (_, workspace) => endpointUrl(workspace, path)
+})
+
+/** A member that is there where this workspace's people can sign in by OpenID Connect. */
+export const whereOpenId = ({ schema, value }: MetadataMember): MetadataMember => ({
+  schema: Schema.optionalKey(schema),
+  value: (services, workspace) =>
+    offersOpenId(scopesOf(services.policy, workspace)) ? value(services, workspace) : undefined
 })
 
 /** RFC 9728 §2. */
@@ -56,11 +64,8 @@ const ResourceMetadata = Schema.Struct({
 }).annotate({ identifier: "ProtectedResourceMetadata" })
 type ResourceMetadata = typeof ResourceMetadata.Type
 
-/** A member that is there where this workspace's people can sign in by OpenID Connect. */
-const ofOpenId = (value: (services: Services) => unknown, schema: Schema.Top = Words): MetadataMember => ({
-  schema: Schema.optionalKey(schema),
-  value: (services, workspace) => (offersOpenId(scopesOf(services.policy, workspace)) ? value(services) : undefined)
-})
+const ofOpenId = (value: (services: Services) => unknown, schema: Schema.Top = Words): MetadataMember =>
+  whereOpenId({ schema, value })
 
 /** Of a workspace that has moved away nothing is told here. */
 const shared = {
