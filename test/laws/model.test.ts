@@ -1,20 +1,26 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import type { HttpResponse } from "../../core/http/Http.ts"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { rows } from "../../core/testing/model/rows.ts"
 import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
 import type { SystemUnderTest } from "../../core/testing/play/SystemUnderTest.ts"
+import type { Fault } from "../../core/testing/script/Command.ts"
 import { patience, scriptSeed, scripts, usualScripts } from "./runs.ts"
 
-const stage: Stage = (world, script) =>
-  inProcess(world).pipe(
-    Effect.map(({ system }) => playOver(system, world, script)),
-    Effect.provide(Memory.layer, { local: true })
-  )
+/** The core, save for what goes wrong with it. */
+const stageWith =
+  (faultOf: (sound: SystemUnderTest) => Partial<SystemUnderTest>): Stage =>
+  (world, script) =>
+    inProcess(world).pipe(
+      Effect.map(({ system }) => playOver({ ...system, ...faultOf(system) }, world, script)),
+      Effect.provide(Memory.layer, { local: true })
+    )
+
+const stage = stageWith(() => ({}))
 
 test(
   "the core answers every random script as the model of the protocol does",
@@ -40,7 +46,7 @@ const partings = {
   "an approval of a pushed request that was struck before its grant is finished by the next one": 3_439_009_864,
   "what could not be noted of a client at its code is noted when it refreshes": 90_535_295,
   "of a device that was swept, who polls with another's code is told that it is over": 1_144_198_393,
-  "a client without a record of its own that was deleted has no browser sent on": 1_995_197_718,
+  "a client without a record of its own that was deleted has no browser sent on": 3_873_783_858,
   "what was exchanged is ended by who may exchange no more, and stays so where that is allowed again": 2_255_095_179
 }
 
@@ -101,14 +107,60 @@ describe.each([
   const asking = { owners: true, workspaceAccess: "approved", rowsAtConsent } as const
 
   test.each(Object.entries(faultsOfAnswers))("%s parts the core and the model", async (_fault, faultOf) => {
-    const faulty: Stage = (world, script) =>
-      inProcess(world).pipe(
-        Effect.map(({ system }) => playOver({ ...system, ...faultOf(system) }, world, script)),
-        Effect.provide(Memory.layer, { local: true })
-      )
-    const result = await Effect.runPromise(checkModel(faulty, { seed: scriptSeed, runs: 100, world: asking }))
+    const result = await Effect.runPromise(
+      checkModel(stageWith(faultOf), { seed: scriptSeed, runs: 100, world: asking })
+    )
     expect(result._tag).toBe("Falsified")
   })
+})
+
+/** A server that says of what it did that it could not: which of the faults, and of which requests. */
+const denies =
+  (concerns: (fault: Fault, asked: HttpRequest) => boolean) =>
+  ({ calm, request, trouble }: SystemUnderTest): Partial<SystemUnderTest> => {
+    let fault: Fault | undefined
+    let isDenied = false
+    return {
+      trouble: (next) =>
+        Effect.suspend(() => {
+          fault = next
+          isDenied = false
+          return trouble(next)
+        }),
+      calm: Effect.map(calm, (isStruck) => isStruck || isDenied),
+      request: (asked) =>
+        Effect.suspend(() => {
+          if (fault === undefined || !concerns(fault, asked)) return request(asked)
+          fault = undefined
+          isDenied = true
+          return Effect.as(Effect.andThen(calm, request(asked)), {
+            status: 503,
+            headers: [["retry-after", "1"]],
+            body: ""
+          })
+        })
+    }
+  }
+
+/** What is struck in worlds where something is signed. */
+const denials = [
+  [
+    "an assertion that a client showed",
+    { signers: true },
+    denies(({ what, write }, { body }) => what === "not done" && write === 1 && body.includes("client_assertion"))
+  ],
+  ["a JWT for which a key had to be made", { jwts: true }, denies(({ write }) => write === "signing key")],
+  ["an ID token for which a key had to be made", { openId: true }, denies(({ write }) => write === "signing key")],
+  [
+    "a sign-out that the store did not take",
+    { openId: true, signOuts: true },
+    denies(({ what, write }, { path }) => what === "not done" && write === 1 && path.endsWith("/oauth/logout"))
+  ]
+] as const
+
+test.each(denials)("%s, and was told to be struck, parts the core and the model", async (_what, world, faultOf) => {
+  const result = await Effect.runPromise(checkModel(stageWith(faultOf), { seed: scriptSeed, runs: 300, world }))
+  expect(result._tag).toBe("Falsified")
 })
 
 /** Both kinds of addressing: by the path of one host, side by side and one below the other, and by host and path. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
 import { layerAtOnce } from "../../adapters/memory/MemoryStorage.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { troubledStorage } from "../../core/testing/play/TroubledStorage.ts"
@@ -32,6 +32,19 @@ describe("a store that troubles are made for", () => {
       expect(yield* body).toEqual(Option.some(1))
     }).pipe(Effect.scoped, Effect.runPromise)
   )
+
+  test("a write of the key that signs counts for itself", () =>
+    Effect.gen(function* () {
+      const { body, storage, trouble } = yield* troubled
+      const key = { ...record, kind: "signing" } as const
+      trouble({ what: "not done", write: 1 })
+      yield* storage.insert(key)
+      expect(Exit.isFailure(yield* Effect.exit(storage.replace(1, { ...record, body: 2 })))).toBe(true)
+      trouble({ what: "not done", write: "signing key" })
+      yield* storage.replace(1, { ...record, body: 3 })
+      expect(Exit.isFailure(yield* Effect.exit(storage.replace(1, { ...key, body: 2 })))).toBe(true)
+      expect(yield* body).toEqual(Option.some(3))
+    }).pipe(Effect.scoped, Effect.runPromise))
 
   test.each(["lost, applied", "killed after"] as const)("a write that is %s is there", (what) =>
     Effect.gen(function* () {

@@ -100,7 +100,7 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
         return Effect.succeed(answerOf({ assertion: assertionOf(step, { world, client, now }) }))
       }
       case "EndSession":
-        return Effect.as(system.endSession(step.workspace, step.user), null)
+        return system.endSession(step.workspace, step.user)
       case "Belong":
         return Effect.as(system.belong(step.workspace, step.user, step.places), null)
       case "EndAll":

@@ -34,8 +34,8 @@ export interface SystemUnderTest {
   readonly registerForOwner: (workspace: WorkspaceNumber, metadata: object) => Effect.Effect<HttpResponse>
   /** An owner trusts an issuer of assertions (RFC 7523), or on other terms; `null`: no more. */
   readonly trust: (workspace: WorkspaceNumber, issuer: AsserterName, terms: TrustTerms | null) => Effect.Effect<void>
-  /** The session that `signIn` gives ends; the person may sign in again. */
-  readonly endSession: (workspace: WorkspaceNumber, user: string) => Effect.Effect<void>
+  /** The session that `signIn` gives ends; the person may sign in again. 503 where that could not be kept, else `null`. */
+  readonly endSession: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HttpResponse | null>
   /** The host says which places a person has, from now on. */
   readonly belong: (workspace: WorkspaceNumber, user: string, places: ReadonlyArray<PlaceName>) => Effect.Effect<void>
   /** All that a person let clients have ends: at a place, or of one client. */

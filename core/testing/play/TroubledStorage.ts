@@ -56,11 +56,18 @@ export const troubledStorage = (below: Storage["Service"], kill: Effect.Effect<n
     }
   }
 
-  const writing = (write: Write): Write =>
+  /** The first signature makes the key that signs, which counts for itself: no request is about that. */
+  const isStruck = ({ kind }: { readonly kind: Kind }, { write }: Fault): boolean => {
+    if (kind === "signing") return write === "signing key" && !struck
+    writes += 1
+    return writes === write
+  }
+
+  // A store may do its work as soon as it is called, so it is called only when its turn has come.
+  const writing = (of: { readonly kind: Kind }, call: () => Write): Write =>
     Effect.suspend(() => {
-      if (fault === undefined) return write
-      writes += 1
-      if (writes !== fault.write) return write
+      const write = Effect.suspend(call)
+      if (fault === undefined || !isStruck(of, fault)) return write
       struck = true
       return strike(write, fault.what)
     })
@@ -79,20 +86,25 @@ export const troubledStorage = (below: Storage["Service"], kill: Effect.Effect<n
   const isOpening = ({ kind }: { readonly kind: Kind }): boolean => kind === "workspace"
 
   return {
-    // A store may do its work as soon as it is called, so it is called only when its turn has come.
     storage: Storage.of({
       get: (key) => {
         const read = Effect.suspend(() => below.get(key))
         return isOpening(key) ? read : givingWay(Effect.map(read, Option.map(asIfFromAfar)))
       },
       insert: (record) => {
-        const write = Effect.suspend(() => below.insert(record))
-        return isOpening(record) ? write : givingWay(writing(write))
+        const insert = () => below.insert(record)
+        return isOpening(record) ? Effect.suspend(insert) : givingWay(writing(record, insert))
       },
-      replace: (expected, record) => givingWay(writing(Effect.suspend(() => below.replace(expected, record)))),
+      replace: (expected, record) => givingWay(writing(record, () => below.replace(expected, record))),
       // A removal knows no conflict.
       remove: (key) =>
-        givingWay(Effect.catchTag(writing(Effect.suspend(() => below.remove(key))), "Conflict", Effect.die)),
+        givingWay(
+          Effect.catchTag(
+            writing(key, () => below.remove(key)),
+            "Conflict",
+            Effect.die
+          )
+        ),
       list: (listing) => givingWay(Effect.suspend(() => below.list(listing))),
       sweep: below.sweep
     }),

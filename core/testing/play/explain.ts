@@ -3,7 +3,8 @@ import { letIn } from "../model/bring.ts"
 import { paced } from "../model/device.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
-import type { State } from "../model/State.ts"
+import { withProofSpent } from "../model/proof.ts"
+import { type State, withGrant } from "../model/State.ts"
 import type { World } from "../model/World.ts"
 import type { Command, Fault, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
@@ -63,6 +64,7 @@ const keyOf = ({ now, keys, ...maps }: State): string =>
       maps.refresh,
       maps.places,
       maps.met,
+      maps.idTokens,
       maps.spent
     ].map(sorted)
   ])
@@ -93,8 +95,15 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 const isRecognised = (step: Step): boolean =>
   ["Redeem", "Poll", "Refresh", "Bring", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
 
-/** A proof is remembered before anything is decided; whoever is told of trouble with that comes with another one. */
-const ownWrite = (step: Step): Fault["write"] => ("key" in step && step.key !== undefined ? 2 : 1)
+/** The first write that is about what was asked: what proves a client or a key is remembered before anything is decided. */
+const ownWrite = (step: Step): number => {
+  const isSigned = "signed" in step && step.signed !== undefined
+  const isProven = step._tag !== "Rekey" && "key" in step && step.key !== undefined
+  return 1 + Number(isSigned) + Number(isProven)
+}
+
+/** Whether the write that was struck was done. */
+const wasApplied = ({ what }: Fault): boolean => what === "lost, applied" || what === "killed after"
 
 /** A client one of whose writes was struck may or may not have completed a flow, been used, or got a record. */
 const withFlowsOf = (before: State, after: State): State => ({
@@ -119,6 +128,18 @@ const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> 
     ? [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
     : []
 
+/** What came of a session ends grant by grant, each by a write of its own. */
+const partlyEnded = (before: State, { _tag }: Step, next: State): ReadonlyArray<State> => {
+  if (_tag !== "SignOut" && _tag !== "EndSession") return []
+  const ended = [...next.grants.values()].filter(
+    ({ death, name }) => death !== null && before.grants.get(name)?.death === null
+  )
+  return ended.reduce<ReadonlyArray<State>>(
+    (states, grant) => states.flatMap((state) => [state, withGrant(state, grant)]),
+    [before]
+  )
+}
+
 /**
  * A write was struck. Either the step came out as ever, or it answered 503; then what was not applied did not happen,
  * and of what was applied, or came after a first write, both possibilities are kept in mind.
@@ -136,17 +157,24 @@ const explainTrouble = (
     const explained = explainStep(evidence, state, answered)
     return { ...explained, states: withAndWithoutFlows(state, explained.states) }
   }
-  if (alone && fault.what === "lost, applied" && fault.write === ownWrite(step) && isRecognised(step)) {
+  const facts = { world: evidence.world, state, without: none }
+  const own = ownWrite(step)
+  const isOfKey = fault.write === "signing key"
+  if (alone && fault.what === "lost, applied" && (isOfKey || fault.write === own) && isRecognised(step)) {
     const complaint = "a write that was applied was not recognised when its answer was lost"
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }
-  const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
-  const predicted = predict({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
-  const nexts = withAndWithoutFlows(state, [...predicted, ...predicted.flatMap((next) => halfDone(state, step, next))])
+  const mayHaveHappened =
+    !alone || (fault.write !== "signing key" && (fault.write > own || (fault.write === own && wasApplied(fault))))
+  const predicted = predict(facts, step).map(({ next }) => next)
+  const partly = (next: State) => [...halfDone(state, step, next), ...partlyEnded(state, step, next)]
+  const nexts = withAndWithoutFlows(state, [...predicted, ...predicted.flatMap(partly)])
   // That a device polled was noted, and whom an issuer names let in, before anything was written.
-  const early =
-    step._tag === "Bring" ? letIn({ world: evidence.world, state, without: none }, step) : paced(state, step)
-  const before = [state, early]
+  const early = step._tag === "Bring" ? letIn(facts, step) : paced(state, step)
+  // What a client signed is remembered by the first write, or not; the key that signs is made beside that.
+  const spent = withProofSpent(facts, step)
+  const isSpent = fault.write !== 1 || wasApplied(fault)
+  const before = [state, early].flatMap((one) => (alone && !isOfKey ? [isSpent ? spent(one) : one] : [one, spent(one)]))
   return {
     states: mayHaveHappened ? [...before, ...nexts] : before,
     rules: ["a struck write answers 503"],

@@ -22,12 +22,12 @@ import { Pages } from "../../ports/Pages.ts"
 import { RegistrationPolicy } from "../../ports/RegistrationPolicy.ts"
 import { ResourceOwner, type SignedIn, type UserPlace } from "../../ports/ResourceOwner.ts"
 import { Signatures } from "../../ports/Signatures.ts"
-import { Storage } from "../../ports/Storage.ts"
+import { Storage, type StorageUnavailable } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { ClientId, PlaceId, UserId } from "../../rules/Id.ts"
 import { Instant } from "../../rules/Instant.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
-import { TooManyRequests } from "../../rules/Refusal.ts"
+import { type Contended, TooManyRequests } from "../../rules/Refusal.ts"
 import { ResourceAddress } from "../../rules/Resource.ts"
 import { openIdScopes, ScopeName, ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
 import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
@@ -186,6 +186,10 @@ const told = (outcome: string): HttpResponse => ({ status: 200, headers: [], bod
 
 const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
 
+/** A store that is away, as whoever asks over HTTP is told of it. */
+const orUnavailable = <A>(done: Effect.Effect<A, StorageUnavailable | Contended>): Effect.Effect<A | HttpResponse> =>
+  Effect.catchTag(done, ["StorageUnavailable", "Contended"], () => Effect.succeed(killed))
+
 const sweptAtOnce = 1000
 
 /** Starts the core over the store of the context, with its clock, chance, keys and people in the script's hand. */
@@ -258,7 +262,7 @@ export const inProcess = Effect.fnUntraced(function* (
     return killed
   })
 
-  const untilDeath = (answer: Effect.Effect<HttpResponse>): Effect.Effect<HttpResponse> =>
+  const untilDeath = <A>(answer: Effect.Effect<A>): Effect.Effect<A | HttpResponse> =>
     Effect.provideContext(Effect.raceFirst(answer, Effect.andThen(Deferred.await(death), afterDeath)), surroundings)
 
   const request = (asked: HttpRequest): Effect.Effect<HttpResponse> =>
@@ -329,9 +333,7 @@ export const inProcess = Effect.fnUntraced(function* (
         says === "nothing"
           ? looked
           : answerByIdentifier(services, byOwner(number), workspaceAt(number), identifier.value, says)
-      const answer = Effect.map(outcome, told)
-      const unavailable = () => Effect.succeed(killed)
-      return untilDeath(Effect.catchTag(answer, ["StorageUnavailable", "Contended"], unavailable))
+      return untilDeath(orUnavailable(Effect.map(outcome, told)))
     },
     allowExchange: (number, client, api) => {
       const id = ClientId.make(client)
@@ -341,7 +343,7 @@ export const inProcess = Effect.fnUntraced(function* (
     endSession: (number, user) => {
       const session = { user: UserId.make(user), sessions: [sessionOf(user)], why: "by_user", ended: () => Effect.void }
       const ended = server.services.logouts.end(workspaceAt(number), { ...session, why: "by_user" })
-      return Effect.provideContext(Effect.orDie(ended), surroundings)
+      return untilDeath(orUnavailable(Effect.as(ended, null)))
     },
     belong: (number, user, places) =>
       Effect.sync(() => {

@@ -471,8 +471,8 @@ export type Step =
 /** What happens to a write: `lost` are answers that never came, whether it was applied or not. */
 export interface Fault {
   readonly what: "not done" | "lost, not applied" | "lost, applied" | "killed before" | "killed after"
-  /** The first or the second write. */
-  readonly write: 1 | 2
+  /** Which one of them, or the one of the key that the server signs with from then on. */
+  readonly write: 1 | 2 | 3 | "signing key"
 }
 
 /** Steps at the same time. They must come out as if they had come one after the other, in some order. */

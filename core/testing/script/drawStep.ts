@@ -96,6 +96,7 @@ const register = ({ dice, id, world }: Moment): Register => {
   const kind = dice.pick(kinds)
   const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
   const redirects = new Set([dice.pick(redirectPool), ...(dice.chance(30) ? [dice.pick(redirectPool)] : [])])
+  const signsIn = kind !== "service" && kind !== "device" && kind !== "enterprise"
   return {
     _tag: "Register",
     id,
@@ -104,7 +105,7 @@ const register = ({ dice, id, world }: Moment): Register => {
     redirects:
       kind === "device" || kind === "enterprise" || (kind === "service" && dice.chance(60)) ? [] : [...redirects],
     odd,
-    ...(world.openId === true && [...redirects][0]?.startsWith("https://") && kind !== "service" && dice.chance(80)
+    ...(world.openId === true && [...redirects][0]?.startsWith("https://") && signsIn && dice.chance(80)
       ? { isTold: true }
       : {})
   }
@@ -393,7 +394,10 @@ const offersOfAssertions = (moment: Moment, clients: ReadonlyArray<Client>): Rea
     }
   })
   return [
-    [bringers.length === 0 ? 40 : 0, () => ({ ...register(moment), kind: "enterprise", redirects: [], odd: null })],
+    [
+      bringers.length === 0 ? 40 : 0,
+      () => ({ ...register(moment), kind: "enterprise", redirects: [], odd: null, isTold: undefined })
+    ],
     [state.trusted.size === 0 ? 60 : 5, trust],
     ...offersFor(lonely, 7, trust),
     ...offersFor([...state.trusted.keys()], 2, () => ({ ...trust(), terms: null })),

@@ -35,26 +35,37 @@ const faults: readonly [Fault, ...ReadonlyArray<Fault>] = [
   { what: "killed before", write: 2 }
 ]
 
+/** A server that has signed nothing yet makes the key for it first. */
+const signsFirst = (world: World, state: State, step: Step | Together): boolean =>
+  (world.openId === true || world.jwts === true) &&
+  state.access.size === 0 &&
+  stepsOf(step).some(({ _tag }) => ["Redeem", "ClientCredentials"].includes(_tag))
+
 /** What an owner registers is no request. */
 const isOwners = (step: Step): boolean => step._tag === "Register" && step.kind === "enterprise"
 
+/** Whatever a client that signs asks for, what it shows is remembered. */
 const writes = (step: Step): boolean =>
-  !isOwners(step) &&
-  [
-    "Register",
-    "Push",
-    "AskDevice",
-    "Poll",
-    "Decide",
-    "Redeem",
-    "Refresh",
-    "ClientCredentials",
-    "OwnGrant",
-    "Bring",
-    "Revoke",
-    "DeleteClient",
-    "AnswerClient"
-  ].includes(step._tag)
+  ("signed" in step && step.signed !== undefined) ||
+  (!isOwners(step) &&
+    [
+      "Register",
+      "Push",
+      "AskDevice",
+      "Poll",
+      "Decide",
+      "Redeem",
+      "Refresh",
+      "ClientCredentials",
+      "OwnGrant",
+      "Bring",
+      "Revoke",
+      "DeleteClient",
+      "Rekey",
+      "SignOut",
+      "EndSession",
+      "AnswerClient"
+    ].includes(step._tag))
 
 const canMeet = (step: Step): boolean =>
   ![
@@ -92,11 +103,18 @@ const drawUntroubled = (dice: Dice, world: World, state: State, id: number): Ste
 
 const drawCommand = (dice: Dice, world: World, state: State, id: number): Command | undefined => {
   const during = drawUntroubled(dice, world, state, id)
-  // The first signature writes the key that signs, which is no step of the protocol.
-  if (world.openId === true || world.jwts === true || world.signers === true) return during
   if (during === undefined || !stepsOf(during).some(writes)) return during
-  if (!dice.chance(during._tag === "Together" ? 35 : 8)) return during
-  return { _tag: "Troubled", id, fault: dice.pick(faults), during }
+  const { _tag } = during
+  const fault = (): Fault => dice.pick(faults)
+  if (signsFirst(world, state, during) && dice.chance(50)) {
+    return { _tag: "Troubled", id, fault: { ...fault(), write: "signing key" }, during }
+  }
+  // Who is to be told is written first, and then the end of one grant after the other.
+  if ((_tag === "SignOut" || _tag === "EndSession") && dice.chance(40)) {
+    return { _tag: "Troubled", id, fault: { ...fault(), write: dice.pick([1, 2, 3]) }, during }
+  }
+  if (!dice.chance(_tag === "Together" ? 35 : 8)) return during
+  return { _tag: "Troubled", id, fault: fault(), during }
 }
 
 /** The youngest things of which the last lines ask what they are worth. */

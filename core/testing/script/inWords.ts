@@ -140,7 +140,7 @@ const signedInWords = (step: Step): string =>
 export const inWords = (command: Command): string => {
   switch (command._tag) {
     case "Troubled":
-      return `${inWords(command.during)}; write ${command.fault.write} is ${command.fault.what}`
+      return `${inWords(command.during)}; ${typeof command.fault.write === "number" ? `write ${command.fault.write}` : `that of the ${command.fault.write}`} is ${command.fault.what}`
     case "Together":
       return `at once: ${command.steps.map((step) => `#${step.id} ${stepInWords(step)}${signedInWords(step)}`).join(" | ")}`
     default:

@@ -116,7 +116,9 @@ export const simpler = (command: Command): ReadonlyArray<Command> =>
   command._tag === "Troubled"
     ? [
         command.during,
-        ...(command.fault.write > 1 ? [{ ...command, fault: { ...command.fault, write: 1 } as const }] : []),
+        ...(command.fault.write === 2 || command.fault.write === 3
+          ? [{ ...command, fault: { ...command.fault, write: 1 } as const }]
+          : []),
         ...simplerUntroubled(command.during).map((during) => ({ ...command, during }))
       ]
     : simplerUntroubled(command)
