@@ -130,18 +130,24 @@ describe("oidcc-rp-initiated-logout", () => {
       (world) =>
         Effect.gen(function* () {
           const program = { id, secret: undefined, redirectUri, registrationUri: "", registrationToken: "" }
-          for (const client of [program, yield* app(world)]) {
-            const hint = yield* hintOf(world, client)
+          const sealed = yield* app(world, { token_endpoint_auth_method: "none", scope: "api openid" })
+          expect(sealed.id).toStartWith("tsr_c_")
+          for (const [client, as] of [
+            [program, "alice"],
+            [sealed, "bob"]
+          ] as const) {
+            const hint = yield* hintOf(world, client, {}, as)
             const wanted = { id_token_hint: hint, client_id: client.id, post_logout_redirect_uri: back }
-            const answer = yield* asked(world, { ...wanted, state })
+            const answer = yield* asked(world, { ...wanted, state }, as)
             expect([client.id, answer.status, header(answer, "location")?.startsWith(`${back}?state=`)]).toEqual([
               client.id,
               303,
               true
             ])
             yield* delivered(world)
-            const [sent] = web.posted.splice(0)
-            expect(decodeJwt(tokenIn(sent ?? { form: "" }))).toMatchObject({ aud: client.id, sub: "alice" })
+            expect(web.posted.splice(0).map((sent) => decodeJwt(tokenIn(sent)))).toMatchObject([
+              { aud: client.id, sub: as }
+            ])
           }
         }),
       { ...signsIn, policy: { ...signsIn.policy, registrationRows: "at_consent" }, documents: web.layer() }
