@@ -23,7 +23,9 @@ const where =
 const algorithmMember = (name: string) =>
   clientMember({
     name,
-    schema: Schema.String.check(Schema.isMaxLength(32)),
+    schema: Schema.String.check(Schema.isMaxLength(32)).annotate({
+      description: `One of these: ${openIdAlgorithms.join(", ")}.`
+    }),
     fault: where((value) =>
       isOpenIdAlgorithm(value)
         ? undefined
@@ -51,7 +53,7 @@ export const userinfoAlgorithmOf = (client: Client, policy: Pick<Policy, "profil
 
 const subjectType = clientMember({
   name: "subject_type",
-  schema: Schema.String.check(Schema.isMaxLength(32)),
+  schema: Schema.String.check(Schema.isMaxLength(32)).annotate({ description: "Always public." }),
   fault: where((value) =>
     value === "public"
       ? undefined
@@ -93,7 +95,10 @@ const isOwnHost = (address: string, redirectUris: unknown): boolean =>
  */
 export const backchannelLogoutUri = clientMember({
   name: "backchannel_logout_uri",
-  schema: Schema.String.check(Schema.isMaxLength(2048), Schema.isPattern(/^https:\/\/[\x21\x24-\x5b\x5d-\x7e]+$/)),
+  schema: Schema.String.check(
+    Schema.isMaxLength(2048),
+    Schema.isPattern(/^https:\/\/[\x21\x24-\x5b\x5d-\x7e]+$/)
+  ).annotate({ description: "At the host and port of one of the redirect_uris." }),
   fault: where((value, { by, request }) => {
     if (!URL.canParse(value) || new URL(value).username !== "" || new URL(value).password !== "") {
       return "The backchannel_logout_uri has to be an https address without a user and a fragment."
@@ -112,7 +117,11 @@ const backchannelSessionRequired = clientMember({
 
 /** What no client gets here, and why: a client that asks for it would count on it. */
 const refused = (name: string, why: string) =>
-  clientMember({ name, schema: Schema.Unknown, fault: where(() => `The server does not take ${name}: ${why}.`) })
+  clientMember({
+    name,
+    schema: Schema.Unknown.annotate({ description: `Not taken: ${why}.` }),
+    fault: where(() => `The server does not take ${name}: ${why}.`)
+  })
 
 const unencrypted = "what it signs is not encrypted as well"
 
