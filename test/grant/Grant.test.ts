@@ -1,12 +1,24 @@
 import { describe, expect, test } from "bun:test"
 import { Redacted, Result, Schema } from "effect"
 import { makeKey } from "../../core/grant/apiKey.ts"
-import { Grant, keyGrants, ownerOf, recordExpiry, userGrants } from "../../core/grant/Grant.ts"
+import { begin } from "../../core/grant/begin.ts"
+import {
+  type Active,
+  Grant,
+  isConnected,
+  keyGrants,
+  ownerOf,
+  recordExpiry,
+  type Standing,
+  userGrants
+} from "../../core/grant/Grant.ts"
+import { accessToken } from "../../core/grant/issue.ts"
 import { revoked } from "../../core/grant/revoke.ts"
-import { UserId } from "../../core/rules/Id.ts"
-import { later } from "../../core/rules/Instant.ts"
-import { Resource } from "../../core/rules/Resource.ts"
-import { active, after, grantId, me, pending, policy, standing, t0 } from "./given.ts"
+import { PlaceId, UserId } from "../../core/rules/Id.ts"
+import { Instant, later } from "../../core/rules/Instant.ts"
+import { Resource, type Resources } from "../../core/rules/Resource.ts"
+import type { Scopes } from "../../core/rules/Scope.ts"
+import { active, after, approved, fresh, grantId, me, pending, policy, scopes, sentBy, standing, t0 } from "./given.ts"
 
 const made = makeKey({ name: "nightly", expiresAt: after(1) }, grantId, new Uint8Array(32).fill(7), policy, t0)
 const key = made.grant
@@ -129,4 +141,73 @@ describe("whose list a grant stands in", () => {
     expect(ownerOf(key)).toBe(keyGrants)
     expect(ownerOf(revoked(key, "by_owner", policy, t0))).toBe(keyGrants)
   })
+})
+
+describe("an application is connected with a person", () => {
+  const person = { _tag: "User", id: UserId.make("alice") } as const
+  const rows: ReadonlyArray<readonly [string, Grant, until: Instant | null | undefined]> = [
+    ["by a code until that ends", pending(), after(policy.codeTtl)],
+    [
+      "by a line of tokens until the last access token of it",
+      active(),
+      later(active().refresh.expiresAt, policy.accessTtl)
+    ],
+    ["by what an issuer asserted, for good", standing({ subject: person }), null],
+    [
+      "by what expires, until its last access token",
+      standing({ subject: person, expiresAt: after(9) }),
+      after(9 + policy.accessTtl)
+    ],
+    ["never by its own access", standing(), undefined],
+    ["never by a key", key, undefined],
+    ["never by what ended", revoked(active(), "by_user", policy, t0), undefined]
+  ]
+  for (const [what, grant, until] of rows) {
+    test(what, () => {
+      const at = (now: number) => isConnected(grant, policy, Instant.make(now))
+      expect([at(t0), at((until ?? after(9)) - 1)]).toEqual(Array(2).fill(until !== undefined))
+      expect([at(until ?? after(1e12)), at(after(1e13))]).toEqual(Array(2).fill(until === null))
+    })
+  }
+})
+
+describe("an approved request becomes a grant", () => {
+  test("with a code that lives as long as policy and profile both let it, or as a device's answer", () => {
+    expect(pending().codeExpiresAt).toBe(after(policy.codeTtl))
+    expect(pending({ codeTtl: 1000 }).codeExpiresAt).toBe(after(1000))
+    expect(pending({ codeTtl: null }).codeExpiresAt).toBe(after(policy.codeTtl))
+    expect(pending({ codeTtl: policy.codeTtl + 1 }).codeExpiresAt).toBe(after(policy.codeTtl))
+    expect(pending({ codeTtl: 1000, fetchedBy: after(7) }).codeExpiresAt).toBe(after(7))
+  })
+
+  test("that keeps what the request said, and nothing that it did not say", () => {
+    const said = {
+      place: PlaceId.make("emea"),
+      consent: { ticket: "t" } as never,
+      binding: { thumbprint: "A".repeat(43) },
+      authentication: { at: t0 }
+    }
+    const plain = pending()
+    for (const name of Object.keys(said)) expect([name, name in plain]).toEqual([name, false])
+    expect(pending(said)).toStrictEqual({ ...plain, ...said })
+    const { redirectUri, ...device } = approved()
+    const fetched = begin(device, grantId, policy, t0)
+    expect([redirectUri !== undefined, "redirectUri" in fetched, "redirectUri" in plain]).toEqual([true, false, true])
+  })
+})
+
+test("a token names its scopes and resources only where they are not all of its grant's", () => {
+  const one = [Resource.make("https://api.example.com")] as const
+  const all = [...one, Resource.make("https://b.example.com")] as const
+  const issuing = { by: me, binding: null, fresh, markSender: sentBy({}), now: t0, policy, taken: null }
+  const told = (of: Active | Standing, asked: Scopes, places: Resources | null) => {
+    const { resources, scope } = accessToken(of, asked, places, issuing)
+    return { resources, scope }
+  }
+  const grant = active({ resources: all })
+  expect(told(grant, scopes("api", "profile"), [...all])).toEqual({ resources: null, scope: null })
+  expect(told(grant, grant.scope, grant.resources)).toEqual({ resources: null, scope: null })
+  expect(told(grant, scopes("api"), one)).toEqual({ resources: one, scope: scopes("api") })
+  // A client's own grant may grow, and what was issued before does not grow with it.
+  expect(told(standing(), scopes("api"), null)).toEqual({ resources: null, scope: scopes("api") })
 })

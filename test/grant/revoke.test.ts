@@ -1,10 +1,19 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import { withdraw } from "../../core/grant/begin.ts"
-import type { Active } from "../../core/grant/Grant.ts"
-import { recordExpiry } from "../../core/grant/Grant.ts"
-import { isDead, revoked, revokedSerialsKept, revokeGrant, revokeToken } from "../../core/grant/revoke.ts"
+import { type Active, endOf, type Grant, type Revoked, recordExpiry, type Standing } from "../../core/grant/Grant.ts"
+import {
+  holderOf,
+  isDead,
+  revoked,
+  revokedSerialsKept,
+  revokeGrant,
+  revokeToken,
+  sidIn
+} from "../../core/grant/revoke.ts"
+import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import type { Instant } from "../../core/rules/Instant.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import type { AccessToken } from "../../core/token/Token.ts"
 import { active, after, approved, grantId, me, pending, policy, presenting, standing, stranger, t0 } from "./given.ts"
 
@@ -139,4 +148,68 @@ describe("taking an approval back", () => {
     expect(next).toMatchObject({ _tag: "Revoked", id: grantId, client: me.client.id, why: "by_user" })
     expect(outcome).toEqual(Result.succeed("was_over"))
   })
+})
+
+describe("what is kept of a grant that ended", () => {
+  const sid = digestOf("a session")
+  const place = PlaceId.make("emea")
+  const signed = { authentication: { at: t0, sid } }
+  const standingOf = (subject: Standing["subject"]) => standing({ subject, access: { epoch: 3, revoked: [] } })
+  const person = { _tag: "User", id: UserId.make("alice") } as const
+  const rows: ReadonlyArray<readonly [string, Grant, Partial<Revoked>]> = [
+    ["a code", pending(), { endsAt: after(policy.codeTtl) }],
+    ["a code of a session", pending(signed), { endsAt: after(policy.codeTtl), sid }],
+    ["a line of tokens, at a place", active({ place }), { place, endsAt: endOf(active(), policy.accessTtl) }],
+    ["a line of a session", active(signed), { sid, endsAt: endOf(active(), policy.accessTtl) }],
+    ["a client's own", standingOf({ _tag: "Workspace" }), { endsAt: null }],
+    ["an asserted person's", standingOf(person), { endsAt: null, epoch: 3 }],
+    [
+      "one that expires",
+      { ...standingOf(person), expiresAt: after(9) },
+      { endsAt: after(9 + policy.accessTtl), epoch: 3 }
+    ],
+    ["a client's own that expires", standing({ expiresAt: after(9) }), { endsAt: null }]
+  ]
+  for (const [what, grant, more] of rows) {
+    test(`is whose it was, when and why it ended, and as long as it may matter: ${what}`, () => {
+      const { createdAt, id, resources, scope, subject } = grant
+      const ended = revoked(grant, "by_user", policy, after(5))
+      expect(ended).toStrictEqual({
+        _tag: "Revoked",
+        id,
+        client: me.client.id,
+        subject,
+        scope,
+        resources,
+        createdAt,
+        revokedAt: after(5),
+        why: "by_user",
+        ...more
+      } as never)
+      // The first reason stays.
+      expect(revoked(ended, "by_client", policy, after(6))).toBe(ended)
+      expect(sidIn(ended)).toBe(more.sid)
+      expect(sidIn(grant)).toBe(more.sid)
+    })
+  }
+})
+
+test("a token is held by who it was issued to, or by who exchanged last, and dies with what it came of", () => {
+  const exchanged = token(9, {
+    actors: [
+      { client: stranger.client.id, showed: token(1).serial },
+      { client: me.client.id, showed: token(2).serial }
+    ]
+  })
+  expect(holderOf(active(), token(1))).toBe(me.client.id)
+  expect(holderOf(active(), presenting(active()))).toBe(me.client.id)
+  expect(holderOf(active(), exchanged)).toBe(stranger.client.id)
+  for (const [at, dies] of [
+    [1, true],
+    [2, true],
+    [3, false],
+    [9, true]
+  ] as const) {
+    expect([at, isDead(revokeOne(active(), token(at)).access, exchanged)]).toEqual([at, dies])
+  }
 })
