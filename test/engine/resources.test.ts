@@ -62,6 +62,31 @@ describe("the resources that an owner lists", () => {
           expect(yield* add(world, api, { accessTokenTtl })).toEqual(refused("life"))
         }
         expect(yield* listed(world)).toEqual([])
+        expect(Result.isSuccess(yield* add(world, api, { accessTokenTtl: 1000 }))).toBe(true)
+      })
+    ))
+
+  test("may be listed anew once they were removed, by whoever still sees them, and never beside a configured one", () =>
+    inOpened((world) =>
+      Effect.gen(function* () {
+        yield* add(world, api)
+        const seen = yield* world.services.openings.current(yield* openedOf(world), Number.MAX_SAFE_INTEGER as never)
+        const act = (workspace: typeof seen) =>
+          Effect.result(addResource(world.services, byOwner(world), workspace, { at: api, name: "", scopes: [] }))
+        yield* removeResource(world.services, byOwner(world), seen, api)
+        const { listed: ofOwners, ...configured } = seen
+        expect(ofOwners?.map(({ at }) => String(at))).toEqual([api])
+        expect(yield* act(configured)).toEqual(Result.fail(new BadResource({ reason: "listed" })))
+        expect(Result.isSuccess(yield* act(seen))).toBe(true)
+      })
+    ))
+
+  test("are two hundred at most", () =>
+    inOpened((world) =>
+      Effect.gen(function* () {
+        for (let at = 0; at < 200; at++) expect(Result.isSuccess(yield* add(world, `${api}/${at}`))).toBe(true)
+        expect(yield* add(world, api)).toEqual(Result.fail(new BadResource({ reason: "full" })))
+        expect(yield* listed(world)).toHaveLength(200)
       })
     ))
 
