@@ -43,7 +43,7 @@ const inOpened = (
       readonly remove: (at: string) => Effect.Effect<unknown>
       readonly trusted: Effect.Effect<ReadonlyArray<string>>
     }
-  ) => Effect.Effect<void>
+  ) => Effect.Effect<void, unknown>
 ) =>
   inWorld((world) =>
     Effect.gen(function* () {

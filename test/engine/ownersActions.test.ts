@@ -4,8 +4,13 @@ import { TestClock } from "effect/testing"
 import {
   answerWorkspaceAccess,
   deleteClient,
+  dropSecret,
+  makeSecret,
   registerClient as registerClientFor,
-  setClientEnabled
+  setAccessTokenFormat,
+  setClientEnabled,
+  setSecurityProfile,
+  setServedResource
 } from "../../core/engine/administerClients.ts"
 import { createKey, endGrant, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import { makeClients } from "../../core/engine/Clients.ts"
@@ -25,7 +30,7 @@ import {
   text,
   tokenRequest
 } from "../given/flow.ts"
-import { inWorld, type World } from "../given/World.ts"
+import { inWorld, theWorkspace, type World } from "../given/World.ts"
 import { scopes } from "../grant/given.ts"
 
 const told = (world: World) =>
@@ -230,6 +235,88 @@ test("a client is deleted, and that is noted, though its own grant could not be 
       expect((yield* machine).status).toBe(401)
     })
   ))
+
+describe("what an owner does to a client is done and noted once, and to one that is not known never", () => {
+  type Act = (world: World, id: ClientId) => Effect.Effect<unknown, unknown>
+  const serves =
+    (address: string | null): Act =>
+    (world, id) =>
+      setServedResource(world.services, byOwner(world), world.workspace, id, address)
+  const api = `${theWorkspace.issuer}/rest`
+  const makes: Act = (world, id) => makeSecret(world.services, byOwner(world), id, 60_000)
+  /** What is done before, what then, and how that is noted. */
+  const acts: Readonly<Record<string, readonly [before: ReadonlyArray<Act>, act: Act]>> = {
+    disabled: [[], (world, id) => setClientEnabled(world.services, byOwner(world), id, "disabled")],
+    enabled: [
+      [(world, id) => setClientEnabled(world.services, byOwner(world), id, "disabled")],
+      (world, id) => setClientEnabled(world.services, byOwner(world), id, "enabled")
+    ],
+    secret_dropped: [[makes], (world, id) => dropSecret(world.services, byOwner(world), id)],
+    jwt_access_tokens: [[], (world, id) => setAccessTokenFormat(world.services, byOwner(world), id, "jwt")],
+    opaque_access_tokens: [[], (world, id) => setAccessTokenFormat(world.services, byOwner(world), id, "opaque")],
+    exchange_allowed: [[], serves(api)],
+    exchange_ended: [[serves(api)], serves(null)],
+    approved: [[], (world, id) => answerWorkspaceAccess(world.services, byOwner(world), id, "approved")],
+    refused: [[], (world, id) => answerWorkspaceAccess(world.services, byOwner(world), id, "refused")]
+  }
+  for (const [change, [before, act]] of Object.entries(acts)) {
+    test(change, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const id = ClientId.make((yield* registerClient(world, serving)).id)
+          for (const first of before) yield* first(world, id)
+          const known = told(world).length
+          expect([yield* act(world, id), yield* act(world, id)]).toEqual(["done", "was_so"])
+          const noted = { _tag: "ClientChanged", client: id, change, by: "command line" }
+          expect<ReadonlyArray<unknown>>(told(world).slice(known)).toEqual([noted])
+          const nobody = ClientId.make("n".repeat(22))
+          const forgotten = ClientId.make((yield* registerClient(world, serving)).id)
+          yield* TestClock.adjust("31 days")
+          for (const one of [nobody, forgotten]) {
+            expect([yield* act(world, one), yield* makes(world, one)]).toEqual(["unknown", "unknown"])
+          }
+          expect(told(world)).toHaveLength(known + 1)
+        })
+      )
+    )
+  }
+
+  test("but a secret is made each time", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const id = ClientId.make((yield* registerClient(world, serving)).id)
+        yield* makes(world, id)
+        yield* dropSecret(world.services, byOwner(world), id)
+        yield* makes(world, id)
+        expect(told(world).map((event) => ("change" in event ? event.change : ""))).toEqual([
+          "secret_made",
+          "secret_dropped",
+          "secret_made"
+        ])
+      })
+    ))
+
+  test("unless the client may not be what it would be", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { services } = world
+        const owner = byOwner(world)
+        const browsers = ClientId.make((yield* registerClient(world, { token_endpoint_auth_method: "none" })).id)
+        const own = yield* registerClientFor(services, owner, { ...serving, redirect_uris: [redirectUri] })
+        expect(yield* serves(api)(world, browsers)).toBe("public")
+        expect(yield* serves("https://elsewhere.example")(world, own.client.id)).toBe("no_resource")
+        for (const id of [browsers, own.client.id]) {
+          expect(yield* answerWorkspaceAccess(services, owner, id, "approved")).toBe("not_asked")
+        }
+        const profile = (id: ClientId, name: "standard" | "fapi2") => setSecurityProfile(services, owner, id, name)
+        const broken = yield* profile(browsers, "fapi2")
+        expect(typeof broken === "object" && broken.broken.length > 0).toBe(true)
+        expect(yield* profile(browsers, "standard")).toBe("was_so")
+        expect(yield* profile(ClientId.make("n".repeat(22)), "standard")).toBe("unknown")
+        expect(told(world)).toEqual([])
+      })
+    ))
+})
 
 test("a client that was forgotten for never having been used is not there to be switched or deleted", () =>
   inWorld((world) =>
