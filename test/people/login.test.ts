@@ -3,6 +3,8 @@ import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { standardAccountPolicy } from "../../core/people/Account.ts"
+import { makeSignIn } from "../../core/people/signIn.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { basePath, Issuer } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
@@ -10,7 +12,7 @@ import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } fr
 import { noticeOn, pageName } from "../given/page.ts"
 import { theWorkspace } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
-import { addAccount, Browser, type House, inHouse, nestedWorkspace, password } from "./House.ts"
+import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password, secret } from "./House.ts"
 
 const cookiesOf = (response: HttpResponse) =>
   response.headers.filter(([name]) => name === "set-cookie").map(([, value]) => value)
@@ -749,3 +751,117 @@ describe("who an account is to clients", () => {
       })
     ))
 })
+
+describe("on a loopback host, where each session has a path of its own (RFC 6265 §8.5)", () => {
+  const credentials = { email: "ada@example.com", password }
+
+  /** What the page tells the script that looks for a session which the browser remembers. */
+  const sought = ({ body }: HttpResponse) => {
+    const [, address] = / data-sought="([^"]*)"/.exec(body) ?? []
+    const [, left] = / data-left="([^"]*)"/.exec(body) ?? []
+    return address === undefined ? undefined : [address, left]
+  }
+
+  const signedIn = Effect.fnUntraced(function* (house: House, base = "") {
+    yield* addAccount(house)
+    const browser = new Browser(house)
+    const answer = yield* browser.signIn("ada@example.com", password, `${base}/login`)
+    const [, path = ""] = /^(.*\/~\/[\w-]{22})\/settings$/.exec(header(answer, "location") ?? "") ?? []
+    expect(path).toStartWith(`${base}/~/`)
+    return { browser, path }
+  })
+
+  for (const [workspace, base] of [
+    [httpWorkspace, ""],
+    [{ ...nestedWorkspace, issuer: Issuer.make("http://127.0.0.1:3000/nested") }, "/nested"]
+  ] as const) {
+    test(`the sign-in seeks a session, unless it is asked for below one: ${base}/`, () =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          const { browser, path } = yield* signedIn(house, base)
+          const left = path.slice(base.length)
+          const stranger = new Browser(house)
+          const to = encodeURIComponent(`${base}/settings/apps`)
+          expect(sought(yield* stranger.get(`${base}/login?return_to=${to}`))).toEqual([
+            `${base}/settings/apps`,
+            undefined
+          ])
+          expect(sought(yield* stranger.get(`${base}/login?return_to=${to}&left=${left}`))).toEqual([
+            `${base}/settings/apps`,
+            left
+          ])
+          // A form that was not drawn for this browser, where no session was sought yet, and where there is one.
+          expect(sought(yield* stranger.send("POST", `${base}/login`, credentials))).toEqual([
+            `${base}/settings`,
+            undefined
+          ])
+          expect(sought(yield* stranger.send("POST", `${path}/login`, credentials))).toBeUndefined()
+
+          const known = yield* browser.get(`${path}/login?return_to=${to}`)
+          expect([known.status, sought(known)]).toEqual([200, undefined])
+          expect(known.body).toContain(`<a class="button wide" href="${path}/settings/apps">`)
+          // Below a session's path that has ended, the browser is sent to where another is sought.
+          const away = yield* stranger.get(`${path}/login?return_to=${to}&login_hint=Ada@example.com`)
+          const [target, query] = (header(away, "location") ?? "").split("?")
+          expect([away.status, target, ...new URLSearchParams(query).entries()]).toEqual([
+            303,
+            `${base}/login`,
+            ["return_to", `${base}/settings/apps`],
+            ["login_hint", "ada@example.com"],
+            ["left", left]
+          ])
+        }),
+        { workspace }
+      ))
+
+    test(`signing out seeks a session where none is shown, and none once it is done: ${base}/`, () =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          const { browser, path } = yield* signedIn(house, base)
+          const outside = yield* browser.get(`${base}/logout`)
+          expect([pageName(outside), sought(outside)]).toEqual(["signed-out", [`${base}/logout`, undefined]])
+          expect(pageName(yield* browser.get(`${path}/logout`))).toBe("sign-out")
+          const lost = yield* new Browser(house).send("POST", `${path}/logout`, {})
+          expect([lost.status, header(lost, "location")]).toEqual([303, `${path}/logout`])
+          const copy = new Browser(house)
+          for (const [name, value] of browser.cookies) copy.cookies.set(name, value)
+
+          const done = yield* browser.submit(`${path}/logout`, {})
+          expect([pageName(done), sought(done), cookiesOf(done).length]).toEqual(["signed-out", undefined, 1])
+          // What is left of a cookie is cleared, by a form of a page from before too.
+          const late = yield* copy.send("POST", `${path}/logout`, {})
+          expect([pageName(late), sought(late), cookiesOf(late).length]).toEqual(["signed-out", undefined, 1])
+          const again = yield* browser.get(`${path}/logout`)
+          expect([pageName(again), sought(again), cookiesOf(again).length]).toEqual([
+            "signed-out",
+            [`${base}/logout`, path.slice(base.length)],
+            0
+          ])
+        }),
+        { workspace }
+      ))
+  }
+})
+
+test("a sign-in of somebody who changed their password, or left, while it was verified fails as any other", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const ada = yield* addAccount(house)
+      const { book, passwords, sessions } = house.accounts
+      const leaving = { ...ada, _tag: "Leaving" } as never
+      for (const meanwhile of [Option.none(), Option.some(leaving)]) {
+        const signIn = makeSignIn(
+          { ...book, change: () => Effect.succeed(meanwhile) },
+          passwords,
+          sessions,
+          Option.none()
+        )
+        const outcome = yield* signIn(
+          house.workspace.id,
+          { email: ada.email, password: secret(password), network: undefined, deviceOf: () => Option.none() },
+          yield* currentInstant
+        )
+        expect<unknown>(outcome).toEqual({ _tag: "Failed", reason: "changed_meanwhile", account: ada.id })
+      }
+    })
+  ))
