@@ -88,8 +88,6 @@ export const calledWithin: Millis = 5000
 /** What is left of a lease before another call begins. */
 const leaseLeft: Millis = 3 * calledWithin
 
-const isLeased = ({ lease }: LogoutQueue, now: Instant): boolean => lease !== null && !hasPassed(lease.until, now)
-
 const isOwn = ({ lease }: LogoutQueue, by: string): boolean => lease?.by === by
 
 const rewokenAfter: Millis = day
@@ -123,7 +121,7 @@ export const taken = (queue: LogoutQueue, by: string, now: Instant): LogoutQueue
 /** Before a call: `undefined` where the lease is another's by now; the queue itself where enough of the lease is left. */
 export const prolonged = (queue: LogoutQueue, by: string, now: Instant): LogoutQueue | undefined => {
   if (!isOwn(queue, by) || queue.lease === null) return undefined
-  return hasPassed(later(now, leaseLeft), queue.lease.until) && isLeased(queue, now)
+  return hasPassed(later(now, leaseLeft), queue.lease.until)
     ? queue
     : { ...queue, lease: { by, until: later(now, leaseFor) } }
 }
