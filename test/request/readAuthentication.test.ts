@@ -10,7 +10,7 @@ type Sent = Parameters<typeof readAuthentication>[2]
 
 const signIn = scopes("openid")
 
-const read = (sent: Sent, scope: Scopes = signIn, members: object = {}) => {
+const read = (sent: Sent, scope: Scopes = signIn, members: Readonly<Record<string, unknown>> = {}) => {
   const widened: Array<ReadonlyArray<string>> = []
   const answer = readAuthentication(claimScopes, client({ members }), sent, scope, (names) => {
     widened.push(names)
@@ -19,8 +19,11 @@ const read = (sent: Sent, scope: Scopes = signIn, members: object = {}) => {
   return { answer, widened }
 }
 
-const asked = (sent: Sent, scope?: Scopes, members?: object): AuthenticationAsked | undefined =>
-  Result.getOrThrow(read(sent, scope, members).answer).signIn
+const asked = (
+  sent: Sent,
+  scope?: Scopes,
+  members?: Readonly<Record<string, unknown>>
+): AuthenticationAsked | undefined => Result.getOrThrow(read(sent, scope, members).answer).signIn
 
 const usual = { default_max_age: 60, require_auth_time: true, default_acr_values: ["a", "b"] }
 

@@ -14,7 +14,7 @@ const day = 86_400_000
 const remembering = { ...policy, consent: "remember" } as const
 const owners = client({ madeBy: "owner" })
 const target = RedirectTarget.make("https://app.example.org/cb")
-const place = { _tag: "Redirect", target, state: undefined } as const
+const place = { _tag: "Redirect", target, state: null } as const
 
 const given = (by: Client = owners, at: CheckedRequest["to"] = place) => consentGiven(remembering, by, at, t0)
 
@@ -117,6 +117,14 @@ describe("a yes counts again", () => {
     )
   })
 
+  test("of a client that no owner answers for, for thirty days", () => {
+    const proven = client({ provenAt: t0 })
+    const kept = active({ consent: yes(proven) })
+    const at = (now: number) =>
+      rememberedConsent([kept], request({ client: proven }), remembering, standardScopes, after(now))
+    expect([at(30 * day - 1), at(30 * day)]).toEqual([yes(proven), undefined])
+  })
+
   test("of a client of before that had the same document, never", () => {
     const origin = { identifier: "https://a.example", since: after(1), document: { digest: "d" } } as never
     const documents = client({ madeBy: "owner", origin })
@@ -136,6 +144,7 @@ test("a yes lasts as long as somebody answers for the client, or thirty days, an
     [answered(true), [true, true, true]],
     [answered(false), [true, true, false]],
     [proven, [true, true, false]],
+    [client({ provenAt: t0, workspaceAccess: { asked: t0 } as never }), [true, true, false]],
     [client(), [false, false, false]]
   ]
   for (const [of, counts] of rows) {
