@@ -165,6 +165,50 @@ describe("guessing from one place", () => {
   })
 })
 
+/** Attempts that spend each share, and the one that it then refuses. */
+const refusals: Readonly<Record<string, readonly [spend: ReadonlyArray<Attempt>, next: Attempt, seconds: number]>> = {
+  sign_in_device: [times(5, () => known), known, 1],
+  sign_in_pair: [times(5, () => from("1")), from("1"), 1],
+  sign_in_network: [times(200, (index) => from("1", `login ${index}`)), from("1", "next"), 6],
+  sign_in_network_region: [
+    times(800, (index) => from(networkOf(`2001:db8:1a2b:${index.toString(16)}::1`), `login ${index}`)),
+    from(networkOf("2001:db8:1a2b:ffff::1"), "next"),
+    2
+  ],
+  sign_in_login: [times(60, (index) => from(`${index % 20}`)), from("1"), 60]
+}
+
+test.each(Object.entries(refusals))(
+  "an attempt beyond a share is told by which: %s",
+  (limit, [spend, next, seconds]) => {
+    const throttle = new SignInThrottle()
+    expect(passed(throttle, spend)).toBe(spend.length)
+    const refused = Option.getOrThrow(throttle.begin(next, t))
+    expect(refused).toMatchObject({ _tag: "TooManyRequests", limit, retryAfterSeconds: seconds })
+    // Elsewhere is not there.
+    expect(passed(throttle, [from("192.0.2.200", "somebody"), from(networkOf("2001:db8:1a2c::1"), "else")])).toBe(2)
+  }
+)
+
+test("first tries at a login whose share is spent come back to a customer one an hour", () => {
+  const throttle = new SignInThrottle()
+  const places = (first: number) =>
+    times(100, (index) => from(networkOf(`2001:db8:1:${(first + index).toString(16)}::1`)))
+  expect(passed(throttle, places(0))).toBe(68)
+  // The login's own share is kept spent meanwhile, from everywhere else.
+  const spent = (at: Instant) =>
+    passed(
+      throttle,
+      times(60, (index) => from(`${at} ${index}`)),
+      at
+    )
+  const hour = 60 * minute
+  expect(spent(later(t, hour - 1))).toBe(60)
+  expect(passed(throttle, places(200), later(t, hour - 1))).toBe(0)
+  expect(passed(throttle, places(400), later(t, hour))).toBe(1)
+  expect(passed(throttle, places(600), later(t, hour))).toBe(0)
+})
+
 describe("guessing at one account from many places", () => {
   test("spends its share, and then has one try for each place", () => {
     const throttle = new SignInThrottle()
