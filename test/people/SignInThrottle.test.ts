@@ -325,6 +325,22 @@ describe("guessing at one account from many places", () => {
   })
 })
 
+test("each browser has a slope of its own for each login that it knows", () => {
+  const throttle = new SignInThrottle()
+  for (const device of ["hers", "his"]) {
+    for (const login of ["ada", "bob"]) {
+      expect([
+        device,
+        login,
+        passed(
+          throttle,
+          times(9, () => ({ ...known, login, device }))
+        )
+      ]).toEqual([device, login, 5])
+    }
+  }
+})
+
 describe("an attempt that came to no answer", () => {
   test("is not held against anybody", () => {
     const throttle = new SignInThrottle()
