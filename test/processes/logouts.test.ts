@@ -10,9 +10,10 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { selfSigned } from "../adapters/selfSigned.ts"
 import { challenge, form, verifier } from "../given/flow.ts"
-import { type RunningServer, startServer } from "../given/server.ts"
+import { owner, type RunningServer, startServer } from "../given/server.ts"
 import { postToken, register, Visitor } from "../given/serverVisitor.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { command } from "../runtimes/given/tessera.ts"
 
 const sessions = 4
 
@@ -143,4 +144,36 @@ test("kill -9 of whoever delivers logout calls: another process delivers them al
       )
     ).toBe(true)
     expect(heard).toHaveLength(sessions + 2)
+  }).pipe(Effect.scoped, Effect.runPromise))
+
+test("an owner ends sessions on the command line while no server runs: the next one tells the applications", () =>
+  Effect.gen(function* () {
+    const files = yield* selfSigned()
+    const tls = { key: readFileSync(files.key, "utf8"), cert: readFileSync(files.cert, "utf8") }
+    const { heard, origin } = yield* listening(tls, [])
+    const server = yield* startServer({ env: { FETCH_ALLOW: new URL(origin).host, FETCH_CA: files.cert } })
+    const redirectUri = `${origin}/callback`
+    const client = yield* Effect.promise(() =>
+      register(server.url, {
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: "client_secret_post",
+        id_token_signed_response_alg: "ES256",
+        backchannel_logout_uri: `${origin}/logout`
+      })
+    )
+    const { hint, visitor } = yield* Effect.promise(() => signIn(server.url, client, redirectUri))
+    yield* server.stop
+    const env = { DATABASE_URL: `sqlite:${join(server.folder, "tessera.db")}`, BASE_URL: server.url }
+    const ended = yield* command(["session", "end", owner.email], { cwd: server.folder, env })
+    expect(ended.status).toBe(0)
+    expect(heard).toEqual([])
+    yield* server.start
+    expect(
+      yield* pollUntil(
+        Effect.sync(() => heard.length > 0),
+        20_000
+      )
+    ).toBe(true)
+    expect(heard.map(({ aud, sid }) => [aud, sid])).toEqual([[client.client_id, decodeJwt(hint).sid]])
+    expect((yield* Effect.promise(() => visitor.get("/settings/profile"))).status).toBe(303)
   }).pipe(Effect.scoped, Effect.runPromise))
