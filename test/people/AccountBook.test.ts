@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import type { Active } from "../../core/people/Account.ts"
+import { type Active, personNameLength } from "../../core/people/Account.ts"
 import { ensureOwner } from "../../core/people/firstOwner.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { seed } from "../adapters/seed.ts"
@@ -263,6 +263,29 @@ describe("what is done to an account", () => {
         const opened = yield* accounts.open(workspace.id, draft("ada@example.com"))
         const signed = yield* accounts.open(workspace.id, { ...draft("bob@example.com"), signsIn: true })
         expect([opened.signedInAt, signed.signedInAt]).toEqual([null, yield* currentInstant])
+      })
+    ))
+
+  test("takes a name as people write it, without what cannot be shown, so many characters at most", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id } = yield* addAccount(house)
+        const named = (typed: string) =>
+          Effect.match(house.accounts.rename(house.workspace.id, id, typed), {
+            onSuccess: ({ name }) => name,
+            onFailure: (fault) => ("reason" in fault ? fault.reason : fault._tag)
+          })
+        const most = "\u{1f600}".repeat(personNameLength)
+        const rows: ReadonlyArray<readonly [string, string | null]> = [
+          ["  Ada \n\t Lovelace\u0007 ", "Ada Lovelace"],
+          ["Zoe\u0308", "Zo\u00eb"],
+          ["A\ud800b", "A b"],
+          [" \u0000 ", null],
+          ["", null],
+          [` ${most} `, most],
+          [`${most}a`, "name_too_long"]
+        ]
+        for (const [typed, name] of rows) expect([typed, yield* named(typed)]).toEqual([typed, name])
       })
     ))
 
