@@ -20,7 +20,7 @@ import {
 } from "../given/flow.ts"
 import { noticeOn } from "../given/page.ts"
 import { t0 } from "../given/World.ts"
-import { addAccount, Browser, type House, inHouse, password } from "./House.ts"
+import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
 
 const mozilla = "Mozilla/5.0"
 const agents = {
@@ -207,8 +207,9 @@ test("in use are the sessions since the account's last change that are not over,
     })
   ))
 
-test("a session that ended meanwhile is not written again, whatever was under way", () =>
-  inHouse(
+test("a session that ended meanwhile is not written again, whatever was under way", () => {
+  let made = 0
+  return inHouse(
     Effect.fnUntraced(function* (house) {
       const { at, confirm, found, live, remove, start, takeOver, use } = sessionsIn(house)
       const { id: workspace } = house.workspace
@@ -222,6 +223,26 @@ test("a session that ended meanwhile is not written again, whatever was under wa
       expect(yield* live(account, at(60))).toEqual([former])
       expect(yield* confirm(workspace, former.id, at(60))).toBe(true)
       expect(yield* live(account, at(60))).toEqual([{ ...former, confirmedAt: at(60) }])
+      expect(made).toBe(2)
+    }),
+    {
+      storage: (below) => ({
+        ...below,
+        insert: (...of) => {
+          if (of[0].kind === "session") made++
+          return below.insert(...of)
+        }
+      })
+    }
+  )
+})
+
+test("a session of somebody whose account is gone opens nothing", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const secret = yield* sessionsIn(house).start({ id: house.accounts.book.newId(), epoch: 0 }, 0)
+      const cookie = `__Host-tessera_session=${reveal(secret)}`
+      expect((yield* house.send("GET", "/settings/profile", { headers: { cookie } })).status).toBe(303)
     })
   ))
 
