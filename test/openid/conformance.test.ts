@@ -317,7 +317,11 @@ describe("OIDC Dynamic", () => {
         const client = yield* provenClient(world, { userinfo_signed_response_alg: "RS256" })
         const { access_token } = yield* identify(world, client, { scope: "openid email" })
         const answer = yield* userinfo(world, access_token)
-        expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/jwt"])
+        expect([answer.status, header(answer, "content-type"), header(answer, "cache-control")]).toEqual([
+          200,
+          "application/jwt",
+          "no-store"
+        ])
         const { payload, protectedHeader } = yield* verified(world, client, answer.body)
         expect([payload, protectedHeader.alg]).toEqual([
           { iss: issuer, aud: client.id, sub: "alice", email: profile.email, email_verified: true },
