@@ -14,9 +14,11 @@ import {
   unblockClientHost
 } from "../../core/engine/administerWorkspace.ts"
 import { type DocumentHosts, mostHosts } from "../../core/rules/DocumentHosts.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import { standardScopes } from "../../core/rules/Scope.ts"
 import type { OpenWorkspace } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "../given/auditContext.ts"
+import { registerClient } from "../given/flow.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
 
 const issuer = "https://login.example.com"
@@ -165,6 +167,8 @@ describe("the hosts of clients' documents", () => {
     inHosts((world, workspace) =>
       Effect.gen(function* () {
         const by = byOwner(world)
+        // It came from no document, so no host is its own.
+        const { id } = yield* registerClient(world)
         const blocked = world.services.openings.blockedHosts(workspace.id)
         const block = (host: string) => blockClientHost(world.services, by, workspace, host)
         const unblock = (host: string) => unblockClientHost(world.services, by, workspace, host)
@@ -172,6 +176,7 @@ describe("the hosts of clients' documents", () => {
           0, 0, 0
         ])
         expect(yield* blocked).toEqual(["evil.example", "*.evil.example"])
+        expect(yield* world.services.clients.find(workspace.id, ClientId.make(id))).toBeDefined()
         for (const odd of ["", "https://evil.example", "evil example"]) {
           expect(yield* Effect.flip(block(odd))).toEqual(new BadHost({ reason: "host" }))
         }

@@ -36,9 +36,14 @@ describe("the resources that an owner lists", () => {
         const workspace = yield* openedOf(world)
         const remove = (at: string) => removeResource(world.services, byOwner(world), workspace, at)
         expect(yield* remove("https://other.example.com")).toBe(false)
+        yield* add(world, "https://second.example.com")
         expect([yield* remove(api), yield* remove(api)]).toEqual([true, false])
-        expect(yield* listed(world)).toEqual([])
-        expect(world.audit.map(({ event }) => event._tag).slice(-2)).toEqual(["ResourceAdded", "ResourceRemoved"])
+        expect(yield* listed(world)).toEqual(["https://second.example.com"])
+        expect(world.audit.map(({ event }) => event._tag)).toEqual([
+          "ResourceAdded",
+          "ResourceAdded",
+          "ResourceRemoved"
+        ])
       })
     ))
 
