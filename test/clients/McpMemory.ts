@@ -1,12 +1,13 @@
-import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js"
 import type {
-  OAuthClientInformationMixed,
   OAuthClientMetadata,
-  OAuthTokens
-} from "@modelcontextprotocol/sdk/shared/auth.js"
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens
+} from "@modelcontextprotocol/client"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 
-/** The SDK's transports are its `Transport`s, but for optional members that may be `undefined` as well. */
+/** The transports of the SDK's servers are its `Transport`s, but for optional members that may be `undefined` as well. */
 export const asTransport = (transport: object): Transport => transport as Transport
 
 /** A client with the simplest memory that it can have. */
@@ -20,8 +21,9 @@ export class McpMemory implements OAuthClientProvider {
   readonly clientMetadataUrl?: string
   readonly asked: Array<URL> = []
   readonly #renews: boolean
-  client: OAuthClientInformationMixed | undefined
-  held: OAuthTokens | undefined
+  #discovered: OAuthDiscoveryState | undefined
+  client: StoredOAuthClientInformation | undefined
+  held: StoredOAuthTokens | undefined
   verifier = ""
 
   /** `document`: where it has its metadata, instead of registering. */
@@ -31,15 +33,19 @@ export class McpMemory implements OAuthClientProvider {
   }
 
   readonly clientInformation = () => this.client
-  readonly saveClientInformation = (client: OAuthClientInformationMixed) => {
+  readonly saveClientInformation = (client: StoredOAuthClientInformation) => {
     this.client = client
   }
   readonly tokens = () => this.held
-  readonly saveTokens = ({ refresh_token, ...tokens }: OAuthTokens) => {
+  readonly saveTokens = ({ refresh_token, ...tokens }: StoredOAuthTokens) => {
     this.held = this.#renews && refresh_token !== undefined ? { ...tokens, refresh_token } : tokens
   }
   readonly redirectToAuthorization = (url: URL) => {
     this.asked.push(url)
+  }
+  readonly discoveryState = () => this.#discovered
+  readonly saveDiscoveryState = (state: OAuthDiscoveryState) => {
+    this.#discovered = state
   }
   readonly saveCodeVerifier = (verifier: string) => {
     this.verifier = verifier

@@ -25,7 +25,7 @@ describe("the MCP SDK", () => {
       expect(await call(ofTools, tools, "change")).toEqual(said("change for ada"))
       expect(askedFor(ofTools)).toEqual([
         [tools, "tools:read"],
-        [tools, "tools"]
+        [tools, "tools:read tools"]
       ])
       // What implies the other one opens both.
       expect(await call(ofTools, tools, "read")).toEqual(said("read for ada"))
@@ -36,7 +36,7 @@ describe("the MCP SDK", () => {
       expect(await call(ofOrders, orders, "change")).toEqual(said("change for ada"))
       expect(askedFor(ofOrders)).toEqual([
         [orders, "orders:read"],
-        [orders, "orders"]
+        [orders, "orders:read orders"]
       ])
       expect(await call(ofOrders, orders, "read")).toEqual(said("read for ada"))
       expect(ofOrders.asked).toHaveLength(2)
@@ -69,7 +69,7 @@ test("the MCP SDK goes by the address of its document, on Bun and on Node, steps
                 expect(memory.client).toEqual({ client_id: document, issuer })
                 expect(askedFor(memory)).toEqual([
                   [at, "tools:read"],
-                  [at, "tools"]
+                  [at, "tools:read tools"]
                 ])
                 expect(memory.asked.map(({ searchParams }) => searchParams.get("client_id"))).toEqual([
                   document,

@@ -1,12 +1,10 @@
-import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
-import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client"
 import { adaDecides } from "./elsewhere.ts"
-import { asTransport, type McpMemory } from "./McpMemory.ts"
+import type { McpMemory } from "./McpMemory.ts"
 
 const toolCalled = async (transport: StreamableHTTPClientTransport, name: string): Promise<unknown> => {
   const client = new Client({ name: "client", version: "1" })
-  await client.connect(asTransport(transport))
+  await client.connect(transport)
   const { content } = await client.callTool({ name, arguments: {} })
   await client.close()
   return content
@@ -26,7 +24,7 @@ export const call = async (
     const sentTo = memory.asked.at(-1)
     if (!(error instanceof UnauthorizedError) || sentTo === undefined || memory.asked.length > most) throw error
     const back = await adaDecides(sentTo)
-    await transport.finishAuth(String(back.searchParams.get("code")))
+    await transport.finishAuth(back.searchParams)
     return call(memory, url, name, most)
   }
 }

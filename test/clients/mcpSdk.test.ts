@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test"
-import { auth, extractWWWAuthenticateParams, type OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js"
 import type {
-  OAuthClientInformationMixed,
   OAuthClientMetadata,
-  OAuthTokens
-} from "@modelcontextprotocol/sdk/shared/auth.js"
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens
+} from "@modelcontextprotocol/client"
+import * as latest from "@modelcontextprotocol/client"
+import * as before from "@modelcontextprotocol/sdk/client/auth.js"
+import { exportJWK, exportPKCS8, generateKeyPair } from "jose"
 import { serverOfFile } from "../given/serverOfFile.ts"
-import { companiesStatus, Visitor } from "../given/serverVisitor.ts"
+import { companiesStatus, register, Visitor } from "../given/serverVisitor.ts"
 
 const server = serverOfFile()
 const redirectUri = "http://localhost:3118/callback"
@@ -16,10 +20,11 @@ class Memory implements OAuthClientProvider {
   readonly redirectUrl = redirectUri
   readonly clientMetadata: OAuthClientMetadata & { readonly application_type: "native" }
   readonly requests: Array<{ readonly url: URL; readonly body: URLSearchParams | undefined }> = []
-  client: OAuthClientInformationMixed | undefined
-  held: OAuthTokens | undefined
+  client: StoredOAuthClientInformation | undefined
+  held: StoredOAuthTokens | undefined
   verifier = ""
   sentTo: URL | undefined
+  discovered: OAuthDiscoveryState | undefined
 
   constructor(method: "none" | "client_secret_post" | "client_secret_basic") {
     this.clientMetadata = {
@@ -34,15 +39,19 @@ class Memory implements OAuthClientProvider {
 
   readonly state = () => "sdk-state"
   readonly clientInformation = () => this.client
-  readonly saveClientInformation = (client: OAuthClientInformationMixed) => {
+  readonly saveClientInformation = (client: StoredOAuthClientInformation) => {
     this.client = client
   }
   readonly tokens = () => this.held
-  readonly saveTokens = (tokens: OAuthTokens) => {
+  readonly saveTokens = (tokens: StoredOAuthTokens) => {
     this.held = tokens
   }
   readonly redirectToAuthorization = (url: URL) => {
     this.sentTo = url
+  }
+  readonly discoveryState = () => this.discovered
+  readonly saveDiscoveryState = (state: OAuthDiscoveryState) => {
+    this.discovered = state
   }
   readonly saveCodeVerifier = (verifier: string) => {
     this.verifier = verifier
@@ -58,10 +67,13 @@ class Memory implements OAuthClientProvider {
   }
 }
 
-const challenged = async (resource: string) => {
+/** The one of most applications of today, and the one that they move to. */
+const sdks = { 1: before, 2: latest } as const
+
+const refused = async (resource: string): Promise<Response> => {
   const answer = await fetch(resource)
   expect(answer.status).toBe(401)
-  return extractWWWAuthenticateParams(answer)
+  return answer
 }
 
 const sentResources = (memory: Memory) => [
@@ -69,12 +81,15 @@ const sentResources = (memory: Memory) => [
   ...memory.requests.flatMap(({ body }) => (body === undefined ? [] : [body.get("resource")]))
 ]
 
-describe.each(["none", "client_secret_post", "client_secret_basic"] as const)(
-  "the MCP SDK with method %s",
-  (method) => {
+const methods = ["none", "client_secret_post", "client_secret_basic"] as const
+
+describe.each(([1, 2] as const).flatMap((version) => methods.map((method) => [version, method] as const)))(
+  "the MCP SDK %i with method %s",
+  (version, method) => {
+    const { auth, extractWWWAuthenticateParams } = sdks[version]
     test.each(["by the challenge", "by the well-known address"])("finds us %s and gets all the way", async (found) => {
       const serverUrl = `${server().url}/rest/companies`
-      const hint = found === "by the challenge" ? await challenged(serverUrl) : {}
+      const hint = found === "by the challenge" ? extractWWWAuthenticateParams(await refused(serverUrl)) : {}
       const memory = new Memory(method)
       const options = { serverUrl, ...hint, fetchFn: memory.fetch }
 
@@ -86,7 +101,8 @@ describe.each(["none", "client_secret_post", "client_secret_basic"] as const)(
       expect(back.searchParams.get("state")).toBe("sdk-state")
       expect(back.searchParams.get("iss")).toBe(server().url)
       const authorizationCode = String(back.searchParams.get("code"))
-      expect(await auth(memory, { ...options, authorizationCode })).toBe("AUTHORIZED")
+      const iss = String(back.searchParams.get("iss"))
+      expect(await auth(memory, { ...options, authorizationCode, iss })).toBe("AUTHORIZED")
       const first = memory.held
       expect(await companiesStatus(server().url, String(first?.access_token))).toBe(200)
 
@@ -100,13 +116,15 @@ describe.each(["none", "client_secret_post", "client_secret_basic"] as const)(
   }
 )
 
-test("the MCP SDK sends the person again once its grant is gone", async () => {
+test.each([1, 2] as const)("the MCP SDK %i sends the person again once its grant is gone", async (version) => {
+  const { auth } = sdks[version]
   const serverUrl = `${server().url}/rest/companies`
   const memory = new Memory("none")
   const options = { serverUrl, fetchFn: memory.fetch }
   await auth(memory, options)
   const back = await new Visitor(server().url).decide(String(memory.sentTo))
-  await auth(memory, { ...options, authorizationCode: String(back.searchParams.get("code")) })
+  const [authorizationCode, iss] = ["code", "iss"].map((name) => String(back.searchParams.get(name)))
+  await auth(memory, { ...options, ...(authorizationCode && { authorizationCode }), ...(iss && { iss }) })
   await fetch(`${server().url}/oauth/revoke`, {
     method: "POST",
     body: new URLSearchParams({
@@ -123,4 +141,53 @@ test("the MCP SDK sends the person again once its grant is gone", async () => {
   })
   expect(await auth(again, options)).toBe("REDIRECT")
   expect(again.sentTo).toBeInstanceOf(URL)
+})
+
+/** What the SDK itself makes of a server, with the tokens and proofs that it handles: the status of the call. */
+const statusOf = async (provider: OAuthClientProvider): Promise<number> => {
+  const serverUrl = `${server().url}/rest/companies`
+  const asked = latest.applyMiddlewares(latest.withOAuth(provider, serverUrl))(fetch)
+  return (await asked(serverUrl)).status
+}
+
+test("the MCP SDK 2 binds its tokens to its key, and renews and shows them with proofs (RFC 9449)", async () => {
+  const session = latest.DpopSession.create()
+  const memory = Object.assign(new Memory("none"), { dpop: () => session })
+  const options = { serverUrl: `${server().url}/rest/companies` }
+  expect(await latest.auth(memory, options)).toBe("REDIRECT")
+  const { searchParams } = await new Visitor(server().url).decide(String(memory.sentTo))
+  const back = { authorizationCode: String(searchParams.get("code")), iss: String(searchParams.get("iss")) }
+  expect(await latest.auth(memory, { ...options, ...back })).toBe("AUTHORIZED")
+  const first = memory.held
+  expect(first?.token_type).toBe("DPoP")
+  expect(await statusOf(memory)).toBe(200)
+  expect(await companiesStatus(server().url, String(first?.access_token))).toBe(401)
+
+  expect(await latest.auth(memory, options)).toBe("AUTHORIZED")
+  expect([memory.held?.token_type, memory.held?.access_token === first?.access_token]).toEqual(["DPoP", false])
+  expect(await statusOf(memory)).toBe(200)
+  memory.held = first
+  const thief = Object.assign(memory, { dpop: () => latest.DpopSession.create() })
+  await expect(latest.auth(thief, options)).rejects.toBeInstanceOf(latest.OAuthError)
+})
+
+describe("the MCP SDK 2 without a person", () => {
+  const asked = { redirect_uris: [], grant_types: ["client_credentials"] }
+
+  test("calls by a secret", async () => {
+    const { client_id, client_secret } = await register(server().url, asked)
+    const known = { clientId: client_id, clientSecret: String(client_secret), expectedIssuer: server().url }
+    expect(await statusOf(new latest.ClientCredentialsProvider(known))).toBe(200)
+  })
+
+  test.each(["ES256", "RS256"])("calls by assertions that it signs with %s (RFC 7523)", async (algorithm) => {
+    const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
+    const { client_id } = await register(server().url, {
+      ...asked,
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: [await exportJWK(publicKey)] }
+    })
+    const known = { clientId: client_id, privateKey: await exportPKCS8(privateKey), algorithm }
+    expect(await statusOf(new latest.PrivateKeyJwtProvider({ ...known, expectedIssuer: server().url }))).toBe(200)
+  })
 })

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http"
-import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
-import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client"
 import type { AuthInfo } from "@modelcontextprotocol/sdk/server/auth/types.js"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
@@ -127,7 +125,7 @@ const withServer = (start: Start, body: (origin: string) => Promise<void>) =>
 
 const greeted = async (transport: StreamableHTTPClientTransport): Promise<unknown> => {
   const client = new Client({ name: "client", version: "1" })
-  await client.connect(asTransport(transport))
+  await client.connect(transport)
   const { content } = await client.callTool({ name: "greet", arguments: {} })
   await client.close()
   return content
@@ -148,7 +146,7 @@ const call = async (memory: McpMemory, url: string, firstScope?: string): Promis
     const person = new Visitor(sentTo.origin)
     person.cookies.set("session", "ada")
     const back = await person.decide(sentTo)
-    await transport.finishAuth(String(back.searchParams.get("code")))
+    await transport.finishAuth(back.searchParams)
     return call(memory, url)
   }
 }

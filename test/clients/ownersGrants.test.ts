@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { exchangeJwtAuthGrant } from "@modelcontextprotocol/client"
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import * as client from "openid-client"
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
@@ -14,7 +15,8 @@ const discovered = (auth: EmbeddedTessera, id: string, secret: string) =>
 
 const registered = async (auth: EmbeddedTessera, grantTypes: ReadonlyArray<string>) => {
   const made = await auth.clients.register({ client_name: "Orders", redirect_uris: [], grant_types: grantTypes })
-  return { id: made.client.id, config: await discovered(auth, made.client.id, made.secret ?? "") }
+  const secret = made.secret ?? ""
+  return { id: made.client.id, secret, config: await discovered(auth, made.client.id, secret) }
 }
 
 test("openid-client exchanges a token that an API was sent, once an owner lets it", () =>
@@ -42,13 +44,13 @@ test("openid-client exchanges a token that an API was sent, once an owner lets i
     })
   }))
 
-test("openid-client brings an identity assertion of an issuer that the host trusts", async () => {
+test("openid-client and the MCP SDK bring an identity assertion of an issuer that the host trusts", async () => {
   const { privateKey, publicKey } = await generateKeyPair("ES256")
   const login = "https://login.acme.example"
   const trustedIssuers = [{ issuer: login, jwks: { keys: [{ ...(await exportJWK(publicKey)), kid: "one" }] } }]
   const owner = { ...people, asserted: ({ subject }: { readonly subject: string }) => subject }
   await withHost({ owner, trustedIssuers }, async (auth) => {
-    const { config, id } = await registered(auth, ["urn:ietf:params:oauth:grant-type:jwt-bearer"])
+    const { config, id, secret } = await registered(auth, ["urn:ietf:params:oauth:grant-type:jwt-bearer"])
     expect(config.serverMetadata().authorization_grant_profiles_supported).toEqual([
       "urn:ietf:params:oauth:grant-profile:id-jag"
     ])
@@ -66,6 +68,14 @@ test("openid-client brings an identity assertion of an issuer that the host trus
     })
     expect(tokens.refresh_token).toBeUndefined()
     expect(await client.tokenIntrospection(config, tokens.access_token)).toMatchObject({ active: true, sub: "grace" })
+    const again = await exchangeJwtAuthGrant({
+      tokenEndpoint: `${issuer}/oauth/token`,
+      jwtAuthGrant: assertion,
+      clientId: id,
+      clientSecret: secret,
+      fetchFn: (url, sent) => auth.handle(new Request(url, sent))
+    })
+    expect(await client.tokenIntrospection(config, again.access_token)).toMatchObject({ active: true, sub: "grace" })
     const [grant] = (await auth.grants.list("grace")).items
     expect(grant?.client.id).toBe(id)
     expect(await auth.grants.revoke("grace", grant?.id ?? "")).toBe(true)

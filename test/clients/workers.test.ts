@@ -64,7 +64,7 @@ if (engine !== undefined) {
           expect(memory.client).toEqual({ client_id: document, issuer: elsewhere.issuer })
           expect(askedFor(memory)).toEqual([
             [at, "tools:read"],
-            [at, "tools"]
+            [at, "tools:read tools"]
           ])
           tokens.push(String(memory.held?.access_token))
           expect(await boundCalls(elsewhere, at)).toEqual([200, 401, 401, 401, 200])

@@ -51,7 +51,7 @@ if (engine !== undefined) {
           expect(await call(memory, at, "change")).toEqual(said("change for ada"))
           expect(askedFor(memory)).toEqual([
             [at, "tools:read"],
-            [at, "tools"]
+            [at, "tools:read tools"]
           ])
         }
         const renewing = new McpMemory({ document })
