@@ -9,17 +9,20 @@ import {
   type IssuerTyped,
   readIssuer,
   removeIssuer,
+  retireSigningKey,
+  rotateSigningKeys,
   takeClientDocuments,
   trustIssuer,
   unblockClientHost
 } from "../../core/engine/administerWorkspace.ts"
 import { type DocumentHosts, mostHosts } from "../../core/rules/DocumentHosts.ts"
 import { ClientId } from "../../core/rules/Id.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { standardScopes } from "../../core/rules/Scope.ts"
 import type { OpenWorkspace } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { registerClient } from "../given/flow.ts"
-import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
 
 const issuer = "https://login.example.com"
 const other = "https://other.example.com"
@@ -224,5 +227,51 @@ describe("the hosts of clients' documents", () => {
         expect([yield* take("any"), yield* take("any"), yield* take([])]).toEqual([done, done, done])
         expect(told(world, "ClientDocuments").map(({ hosts }) => hosts)).toEqual([["claude.ai"], "any", []])
       })
+    ))
+})
+
+describe("an owner's signing keys", () => {
+  const changes = (world: World) =>
+    told(world, "SigningKeysChanged").map(({ by, change, key }) => `${by} ${change} ${key}`)
+
+  test("are rotated where something was signed and none waits, and each new one is on record", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { services, workspace } = world
+          const rotate = rotateSigningKeys(services, byOwner(world), workspace)
+          expect(yield* rotate).toBeUndefined()
+          const now = yield* currentInstant
+          yield* services.signing.ready(workspace, { algorithm: "ES256", life: 60_000 }, now)
+          const first = yield* rotate
+          expect(first?.keys).toHaveLength(2)
+          expect(yield* rotate).toEqual(first)
+          expect(changes(world)).toEqual([`command line rotated ${first?.keys[1]?.kid}`])
+        }),
+      { signatures: realSignatures }
+    ))
+
+  test("go once nothing lives that they signed, or at once where others may have them, and what stays is not on record", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { services, workspace } = world
+          const now = yield* currentInstant
+          yield* services.signing.ready(workspace, { algorithm: "ES256", life: 60_000 }, now)
+          const keys = yield* rotateSigningKeys(services, byOwner(world), workspace)
+          const [current = "", next = ""] = (keys?.keys ?? []).map(({ kid }) => kid)
+          const retire = (kid: string, how: "expired" | "compromised") =>
+            retireSigningKey(services, byOwner(world), workspace, kid, how)
+          world.audit.length = 0
+          expect(yield* retire("nobody's", "expired")).toBe("unknown")
+          expect(yield* retire(current, "expired")).toBe("signs")
+          expect(changes(world)).toEqual([])
+          expect(yield* retire(next, "expired")).toBe("retired")
+          expect(yield* retire(current, "compromised")).toBe("retired")
+          expect(changes(world)).toEqual([`command line retired ${next}`, `command line withdrawn ${current}`])
+          expect(yield* retire(current, "compromised")).toBe("unknown")
+          expect(changes(world)).toHaveLength(2)
+        }),
+      { signatures: realSignatures }
     ))
 })
