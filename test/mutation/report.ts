@@ -16,6 +16,8 @@ export interface Report extends Tally {
   readonly files: { readonly [file: string]: Tally }
   /** Killed by none of a test's expectations, but by never ending, or by ending everything. */
   readonly withoutWords: number
+  /** Of mutants drawn by chance: how far all of them may be from the score, in 95 of a hundred draws. */
+  readonly within: number | undefined
   readonly survivors: ReadonlyArray<Mutant & { readonly reached: boolean }>
 }
 
@@ -24,6 +26,8 @@ const tally = (mutants: ReadonlyArray<Mutant>, verdicts: ReadonlyMap<string, Ver
   const [killed, survived, unreached] = [count("Killed"), count("Survived"), count(undefined)]
   return { killed, survived, unreached, score: mutants.length === 0 ? 100 : (100 * killed) / mutants.length }
 }
+
+const spread = (score: number, count: number): number => 1.96 * Math.sqrt((score * (100 - score)) / count)
 
 const grouped = (
   mutants: ReadonlyArray<Mutant>,
@@ -40,8 +44,13 @@ const grouped = (
     ])
   )
 
-export const report = (mutants: ReadonlyArray<Mutant>, verdicts: ReadonlyMap<string, Verdict>): Report => ({
+export const report = (
+  mutants: ReadonlyArray<Mutant>,
+  verdicts: ReadonlyMap<string, Verdict>,
+  isSample: boolean
+): Report => ({
   ...tally(mutants, verdicts),
+  within: isSample ? spread(tally(mutants, verdicts).score, mutants.length) : undefined,
   folders: grouped(mutants, verdicts, dirname),
   files: grouped(mutants, verdicts, (file) => file),
   withoutWords: [...verdicts.values()].filter((verdict) => verdict._tag === "Killed" && verdict.how !== "failed")
@@ -76,6 +85,7 @@ export const lines = (found: Report): ReadonlyArray<string> => [
   "",
   ...Object.entries(found.folders).map(([name, counts]) => row(name, counts)),
   row("all", found),
+  ...(found.within === undefined ? [] : [`give or take ${found.within.toFixed(1)} for all of which these were drawn`]),
   "",
   `${found.withoutWords} of the killed did not end, or ended their process`
 ]

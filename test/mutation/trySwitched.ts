@@ -45,7 +45,7 @@ export const trySwitched = async (
   const atStart = takeReached()
   const tests: Array<Collected> = []
   for (const file of testFiles) tests.push(...(await load(file)))
-  const hits = known ?? (await look(tests, atStart, say))
+  const hits = known ?? (await look(tests, mutants, atStart, say))
   if (hits === undefined) return
 
   const fromStart = new Set(hits.atStart)
