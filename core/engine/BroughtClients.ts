@@ -177,7 +177,10 @@ export const makeBroughtClients = ({
 
   /** What the server takes is the most that a workspace is given, and that is the most that its owners take. */
   const isTaken = ({ clientDocuments, ownersDocuments }: OpenWorkspace, host: string): boolean =>
-    hosts !== undefined && [hosts, clientDocuments, ownersDocuments].every((one) => takesHost(one, host))
+    hosts !== undefined &&
+    takesHost(hosts, host) &&
+    takesHost(clientDocuments, host) &&
+    takesHost(ownersDocuments, host)
 
   /** What a program says over http on its own machine is for a server of that machine alone. */
   const fits = ({ issuer }: OpenWorkspace, identifier: string): boolean =>
