@@ -89,6 +89,15 @@ const endLeases = ({ folder }: RunningServer) =>
     return leased
   }).pipe(Effect.scoped, Effect.orDie)
 
+/** The application that hears of sign-outs. */
+const registerAt = (url: string, origin: string) =>
+  register(url, {
+    redirect_uris: [`${origin}/callback`],
+    token_endpoint_auth_method: "client_secret_post",
+    id_token_signed_response_alg: "ES256",
+    backchannel_logout_uri: `${origin}/logout`
+  })
+
 test("kill -9 of whoever delivers logout calls: another process delivers them all, in their order", () =>
   Effect.gen(function* () {
     const files = yield* selfSigned()
@@ -99,14 +108,7 @@ test("kill -9 of whoever delivers logout calls: another process delivers them al
       env: { RATE_LIMITS: "off", FETCH_ALLOW: new URL(origin).host, FETCH_CA: files.cert }
     })
     const redirectUri = `${origin}/callback`
-    const client = yield* Effect.promise(() =>
-      register(server.url, {
-        redirect_uris: [redirectUri],
-        token_endpoint_auth_method: "client_secret_post",
-        id_token_signed_response_alg: "ES256",
-        backchannel_logout_uri: `${origin}/logout`
-      })
-    )
+    const client = yield* Effect.promise(() => registerAt(server.url, origin))
     const sids: Array<unknown> = []
     const people: Array<Awaited<ReturnType<typeof signIn>>> = []
     for (let n = 0; n < sessions; n++) {
@@ -153,14 +155,7 @@ test("an owner ends sessions on the command line while no server runs: the next 
     const { heard, origin } = yield* listening(tls, [])
     const server = yield* startServer({ env: { FETCH_ALLOW: new URL(origin).host, FETCH_CA: files.cert } })
     const redirectUri = `${origin}/callback`
-    const client = yield* Effect.promise(() =>
-      register(server.url, {
-        redirect_uris: [redirectUri],
-        token_endpoint_auth_method: "client_secret_post",
-        id_token_signed_response_alg: "ES256",
-        backchannel_logout_uri: `${origin}/logout`
-      })
-    )
+    const client = yield* Effect.promise(() => registerAt(server.url, origin))
     const { hint, visitor } = yield* Effect.promise(() => signIn(server.url, client, redirectUri))
     yield* server.stop
     const env = { DATABASE_URL: `sqlite:${join(server.folder, "tessera.db")}`, BASE_URL: server.url }
