@@ -1,35 +1,24 @@
 import { describe, expect, test } from "bun:test"
-import type {
-  OAuthClientMetadata,
-  OAuthClientProvider,
-  OAuthDiscoveryState,
-  StoredOAuthClientInformation,
-  StoredOAuthTokens
-} from "@modelcontextprotocol/client"
+import type { OAuthClientMetadata, OAuthClientProvider } from "@modelcontextprotocol/client"
 import * as latest from "@modelcontextprotocol/client"
 import * as before from "@modelcontextprotocol/sdk/client/auth.js"
 import { exportJWK, exportPKCS8, generateKeyPair } from "jose"
 import { serverOfFile } from "../given/serverOfFile.ts"
 import { companiesStatus, register, Visitor } from "../given/serverVisitor.ts"
+import { McpMemory } from "./McpMemory.ts"
 
 const server = serverOfFile()
-const redirectUri = "http://localhost:3118/callback"
 
-/** The SDK's own orchestration with the simplest memory that it can have, and every request that it makes noted. */
-class Memory implements OAuthClientProvider {
-  readonly redirectUrl = redirectUri
-  readonly clientMetadata: OAuthClientMetadata & { readonly application_type: "native" }
+/** The SDK's own orchestration, and every request that it makes noted. */
+class Memory extends McpMemory {
+  override readonly clientMetadata: OAuthClientMetadata & { readonly application_type: "native" }
   readonly requests: Array<{ readonly url: URL; readonly body: URLSearchParams | undefined }> = []
-  client: StoredOAuthClientInformation | undefined
-  held: StoredOAuthTokens | undefined
-  verifier = ""
-  sentTo: URL | undefined
-  discovered: OAuthDiscoveryState | undefined
 
   constructor(method: "none" | "client_secret_post" | "client_secret_basic") {
+    super()
     this.clientMetadata = {
       client_name: "MCP SDK",
-      redirect_uris: [redirectUri],
+      redirect_uris: [this.redirectUrl],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
       token_endpoint_auth_method: method,
@@ -38,25 +27,11 @@ class Memory implements OAuthClientProvider {
   }
 
   readonly state = () => "sdk-state"
-  readonly clientInformation = () => this.client
-  readonly saveClientInformation = (client: StoredOAuthClientInformation) => {
-    this.client = client
+
+  /** Where its person was sent last. */
+  get sentTo(): URL | undefined {
+    return this.asked.at(-1)
   }
-  readonly tokens = () => this.held
-  readonly saveTokens = (tokens: StoredOAuthTokens) => {
-    this.held = tokens
-  }
-  readonly redirectToAuthorization = (url: URL) => {
-    this.sentTo = url
-  }
-  readonly discoveryState = () => this.discovered
-  readonly saveDiscoveryState = (state: OAuthDiscoveryState) => {
-    this.discovered = state
-  }
-  readonly saveCodeVerifier = (verifier: string) => {
-    this.verifier = verifier
-  }
-  readonly codeVerifier = () => this.verifier
 
   readonly fetch = (url: string | URL, init?: RequestInit): Promise<Response> => {
     this.requests.push({
@@ -94,7 +69,7 @@ describe.each(([1, 2] as const).flatMap((version) => methods.map((method) => [ve
       const options = { serverUrl, ...hint, fetchFn: memory.fetch }
 
       expect(await auth(memory, options)).toBe("REDIRECT")
-      expect(memory.client).toMatchObject({ token_endpoint_auth_method: method, redirect_uris: [redirectUri] })
+      expect(memory.client).toMatchObject({ token_endpoint_auth_method: method, redirect_uris: [memory.redirectUrl] })
       expect(memory.sentTo?.searchParams.get("code_challenge_method")).toBe("S256")
 
       const back = await new Visitor(server().url).decide(String(memory.sentTo))
@@ -132,7 +107,6 @@ test.each([1, 2] as const)("the MCP SDK %i sends the person again once its grant
       token: String(memory.held?.refresh_token)
     })
   })
-  memory.sentTo = undefined
   // It forgets the tokens on `invalid_grant`, by its own rules, and starts over.
   const again = Object.assign(memory, {
     invalidateCredentials: () => {
@@ -140,6 +114,7 @@ test.each([1, 2] as const)("the MCP SDK %i sends the person again once its grant
     }
   })
   expect(await auth(again, options)).toBe("REDIRECT")
+  expect(again.asked).toHaveLength(2)
   expect(again.sentTo).toBeInstanceOf(URL)
 })
 
