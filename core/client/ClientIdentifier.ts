@@ -78,21 +78,23 @@ export type RegisteredIdentifier = typeof RegisteredIdentifier.Type
 
 export const readRegisteredIdentifier = Schema.decodeUnknownOption(RegisteredIdentifier)
 
+const drawnLength = 22
+
 const isClientId = Schema.is(ClientId)
+/** To find a text wrong costs a Schema more than to find it right, so that its length is asked first. */
+const isDrawn = (text: string): text is ClientId => text.length === drawnLength && isClientId(text)
 const isOfBrought = Schema.is(BroughtIdentifier)
 /** What has a key passed before. */
 const isBroughtIdentifier = (text: string): text is BroughtIdentifier =>
   kept.get(text) !== undefined || isOfBrought(text)
 
 export const ClientIdentifier = Schema.String.pipe(
-  Schema.refine((text): text is ClientIdentifier => isClientId(text) || isBroughtIdentifier(text), {
+  Schema.refine((text): text is ClientIdentifier => isDrawn(text) || isBroughtIdentifier(text), {
     expected: "a client's identifier"
   })
 )
 
 export const readClientIdentifier = Schema.decodeUnknownOption(ClientIdentifier)
-
-const drawnLength = 22
 
 /** What was drawn has one length, and no colon in it. */
 export const isBrought = (identifier: ClientIdentifier): identifier is BroughtIdentifier =>

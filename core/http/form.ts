@@ -193,14 +193,13 @@ const readByPlatform = (text: string): Reading => {
   return reading
 }
 
-const unescaped = /^[\0-$&-*,-\x7f]*$/
 const ascii = /^[\0-\x7f]*$/
 
 /** As the URL standard reads a form: by its own reader where a text is out of the ordinary. */
 const readAny = (text: string): Reading => {
-  if (unescaped.test(text)) return readPairs(text, asItIs)
   // What is not ASCII may hold halves of characters, which only the platform puts right.
   if (!ascii.test(text)) return readByPlatform(text)
+  if (!text.includes("%") && !text.includes("+")) return readPairs(text, asItIs)
   try {
     return readPairs(text, formDecoded)
   } catch {
