@@ -1,11 +1,11 @@
 import type { Collected } from "./collected.ts"
 
 /**
- * A test that takes this long has been sent waiting by the mutant: none takes a tenth of it. Counted in the ticks of a
+ * A test that takes this long has been sent waiting by the mutant: none takes half of it. Counted in the ticks of a
  * clock that stands still while the machine has no time for this process.
  */
 const tick = 100
-const patience = 50
+const patience = 100
 
 export const noEnd = "no end"
 

@@ -1,9 +1,9 @@
 import { join } from "node:path"
 import { type Job, mark, type Said } from "./Job.ts"
-import { root } from "./targets.ts"
+import { root, runsOfLaws } from "./targets.ts"
 
 /** A process that has not said a word for this long is in a loop that it will not leave. */
-const silence = 300_000
+const silence = 600_000
 
 /** Runs a job in a process of its own, and tells whether it came to its end. */
 export const startTrial = async (job: Job, heard: (said: Said) => void): Promise<"ended" | "silent" | "broken"> => {
@@ -12,7 +12,7 @@ export const startTrial = async (job: Job, heard: (said: Said) => void): Promise
     {
       cwd: root,
       // As this process changed it.
-      env: { ...process.env },
+      env: { ...process.env, TESSERA_RUNS: String(runsOfLaws) },
       // Longer than a variable of the environment may be.
       stdin: new Blob([JSON.stringify(job)]),
       stdout: "pipe",

@@ -36,16 +36,30 @@ const testFolders = [
   "openid",
   "openapi",
   "people",
-  "settings"
+  "settings",
+  "guard",
+  "embed",
+  "observe",
+  "clients",
+  "attacks"
 ]
 
-/** It sends hundreds of requests in one test, which is longer than a mutant may take. */
-const tooLong = "test/openapi/truth.test.ts"
+/** Laws draw what they try. For a mutant each is tried a few times. */
+const lawsFolder = "test/laws/"
+export const runsOfLaws = 10
+
+/** One sends hundreds of requests in a test, which is longer than a mutant may take; one begins before its tests do. */
+const leftAside = new Set(["test/openapi/truth.test.ts", "test/attacks/workspaces.test.ts"])
+
+const wanted = process.env.MUTATION_TESTS?.split(",") ?? []
+
+const { alone, others } = tiers()
 
 /** The tests that need no server, no process and no database: a mutant has to die of these. */
-export const testFiles: ReadonlyArray<string> = tiers().alone.filter(
-  (file) => file !== tooLong && testFolders.some((folder) => file.startsWith(`test/${folder}/`))
-)
+export const testFiles: ReadonlyArray<string> = [
+  ...alone.filter((file) => testFolders.some((folder) => file.startsWith(`test/${folder}/`))),
+  ...others.filter((file) => file.startsWith(lawsFolder))
+].filter((file) => !leftAside.has(file) && (wanted.length === 0 || wanted.some((part) => file.startsWith(part))))
 
 /** All that tests could load without being tests. */
 export const allSources = (): ReadonlyArray<string> =>
