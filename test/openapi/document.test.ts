@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Redacted, Result, Schema } from "effect"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
@@ -15,6 +16,7 @@ import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/W
 import { type JsonSchema, readDocument, variantsOf } from "./Document.ts"
 import { bodyOf } from "./drawRequest.ts"
 import { makeJudge } from "./Judge.ts"
+import { documentOutline, outlineFile } from "./outline.ts"
 
 const documentOf = (world: World, target = "/openapi.json", host?: string) =>
   Effect.map(world.send("GET", target, host === undefined ? {} : { host }), jsonOf)
@@ -62,6 +64,11 @@ describe("the OpenAPI document", () => {
         options
       ))
   }
+
+  test("has changed in nothing but its sentences", async () => {
+    const renew = "The OpenAPI document has changed. If that is meant: npm run api, and commit what it writes."
+    expect(await documentOutline(), renew).toBe(readFileSync(outlineFile, "utf8"))
+  })
 
   test("would not be valid with a mistake in it", () =>
     inWorld((world) =>

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { documentOutline, outlineFile } from "../openapi/outline.ts"
 import { buildPackage } from "./given/builtPackage.ts"
 import { publicTypes } from "./given/publicTypes.ts"
 
@@ -17,3 +18,4 @@ const write = Effect.gen(function* () {
 })
 
 await Effect.runPromise(Effect.scoped(write))
+writeFileSync(outlineFile, await documentOutline())
