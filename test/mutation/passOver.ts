@@ -24,6 +24,13 @@ const isWords = (node: Node): boolean =>
   (node.type === "TemplateLiteral" &&
     node.expressions.every((hole) => !["CallExpression", "ConditionalExpression"].includes(hole.type)))
 
+/** Several words of which the first begins with a capital: no name of a protocol has that form. */
+const isSentence = (node: Node): boolean => {
+  const text =
+    node.type === "StringLiteral" ? node.value : node.type === "TemplateLiteral" ? node.quasis[0]?.value.raw : undefined
+  return /^[A-Z][^\sA-Z_]* \S/.test(text ?? "")
+}
+
 /** An object that holds nothing but such words. */
 const isOnlyWords = (node: Node): boolean =>
   node.type === "ObjectExpression" &&
@@ -75,7 +82,7 @@ export const passOver = {
     const path = place as Path
     if (isOnlyWords(path.node)) return "words for people"
     if (!isWords(path.node)) return undefined
-    if (isForPeople(path)) return "words for people"
+    if (isSentence(path.node) || isForPeople(path)) return "words for people"
     if (isForOperators(path)) return "words for operators"
     return isNameOfType(path) ? "the name of a type" : undefined
   }
