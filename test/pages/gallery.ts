@@ -10,6 +10,8 @@ import { loginPage } from "../../core/people/login.ts"
 import { signedOutPage } from "../../core/people/logout.ts"
 import { acceptInvitePage, setUpPage } from "../../core/people/NewAccount.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { ScopeName } from "../../core/rules/Scope.ts"
 import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { connectedAppsPage } from "../../core/settings/appsSection.ts"
 import { clientsPage } from "../../core/settings/clientsSection.ts"
@@ -183,6 +185,25 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         signInAt: say("/t/northwind/login"),
         visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") }
       })
+    ],
+    [
+      "home-elsewhere",
+      homePage(place, {
+        signInAt: say("/t/northwind/login"),
+        visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") },
+        accountsElsewhere: true
+      })
+    ],
+    [
+      "home-alone",
+      homePage(
+        place,
+        {
+          signInAt: say("/t/northwind/login"),
+          visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") }
+        },
+        false
+      )
     ],
     ["login", loginPage(place, { csrf: say("csrf-value"), returnUrl: say("/t/northwind/settings") })],
     [
@@ -438,7 +459,15 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             since: before(90 * day),
             retriedElsewhereAt: before(3 * day)
           },
-          { grantId: say("g3"), client: undefined, scopes: scopes(say).slice(1), since: before(20_000) }
+          { grantId: say("g3"), client: undefined, scopes: scopes(say).slice(1), since: before(20_000) },
+          {
+            grantId: say("g4"),
+            client: say("Ledger"),
+            place: say("The bakers of the north"),
+            remembered: true,
+            scopes: [],
+            since: before(day)
+          }
         ],
         paging: { isContinued: true, nextCursor: say("cursor&=2") }
       })
@@ -574,6 +603,34 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "settings-clients-made",
+      clientsPage(place, owner, {
+        ...noClients,
+        search: say("x7KqP0Xw91aaZk3q7LmN2v"),
+        clients: [{ ...asking(say, "allowed"), serves: "https://gone.example.com" }],
+        resources: ["https://api.example.com"],
+        paging: { isContinued: true },
+        made: { name: say("Nightly reports"), secret: say("tsr_cs_Zk3qAb9-Zk3qAb9-") }
+      })
+    ],
+    [
+      "settings-clients-nobody-waits",
+      clientsPage(place, owner, {
+        ...noClients,
+        profiles: profiles.slice(0, 1),
+        waiting: { clients: [], paging: { isContinued: true, nextCursor: say("c4") } },
+        named: { typed: "", client: undefined }
+      })
+    ],
+    [
+      "settings-clients-end",
+      clientsPage(place, owner, {
+        ...noClients,
+        waiting: { clients: [], paging: { isContinued: true } },
+        paging: { isContinued: true }
+      })
+    ],
+    [
       "settings-clients-nothing",
       clientsPage(place, owner, {
         ...noClients,
@@ -622,6 +679,17 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "settings-documents-hosts-problem",
+      documentsPage(place, owner, {
+        most: "any",
+        takes: "none",
+        hosts: say("https://claude.ai"),
+        blocked: [],
+        paging: { isContinued: true },
+        problem: { field: "hosts", text: say("Enter hosts.") }
+      })
+    ],
+    [
       "settings-documents-problem",
       documentsPage(place, owner, {
         most: undefined,
@@ -642,6 +710,38 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         scopes: ["api", "profile"],
         paging: { isContinued: false },
         action: "add"
+      })
+    ],
+    [
+      "settings-issuers-given",
+      issuersPage(place, visitor(say, "owner"), {
+        issuers: [
+          {
+            byOwner: true,
+            trusted: issuer(say, {
+              keys: {
+                _tag: "Registered",
+                keys: [{ kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }]
+              },
+              resources: [Resource.make("https://api.example.com"), Resource.make("https://mcp.example.com/mcp")],
+              scopes: [ScopeName.make("api"), ScopeName.make("profile")]
+            })
+          }
+        ],
+        scopes: [],
+        paging: { isContinued: true, nextCursor: say("https://login.northwind.example") },
+        action: "add",
+        form: {
+          issuer: say("login.northwind.example"),
+          keys: "",
+          clients: say("x7KqP0Xw91aaZk3q7LmN2v"),
+          resources: say("https://evil.example"),
+          domains: "",
+          scopes: [],
+          people: "known",
+          takes: "any"
+        },
+        problem: { field: "resources", text: say("Not every one is an API.") }
       })
     ],
     [

@@ -1,0 +1,3 @@
+import { launch } from "../../runtimes/launch/launch.mjs"
+
+launch("test/pages/writeOutlines.ts", [])
