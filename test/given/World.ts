@@ -95,8 +95,8 @@ export interface WorldOptions {
   /** Instead of one in memory. */
   readonly store?: Layer.Layer<Storage>
   readonly seed?: string
-  /** The host finds nobody by what issuers assert. */
-  readonly asserted?: "unknown"
+  /** How the host finds people by what issuers assert; `unknown`: it finds nobody. */
+  readonly asserted?: "unknown" | NonNullable<ResourceOwner["Service"]["asserted"]>
   /** How the host asks for a password once more, where it does. */
   readonly confirm?: NonNullable<ResourceOwner["Service"]["confirm"]>
   /** What is known of everybody, beside their name. */
@@ -154,7 +154,12 @@ const personOf: NonNullable<ResourceOwner["Service"]["asserted"]> = (_workspace,
 
 const people = (
   gone: ReadonlySet<string>,
-  { asserted, confirm, places, profile = {} }: Pick<WorldOptions, "asserted" | "confirm" | "places" | "profile">
+  {
+    asserted = personOf,
+    confirm,
+    places,
+    profile = {}
+  }: Pick<WorldOptions, "asserted" | "confirm" | "places" | "profile">
 ): ResourceOwner["Service"] => ({
   ...(confirm === undefined ? {} : { confirm }),
   ...(places === undefined ? {} : { places: (_workspace, user) => Effect.sync(() => places(user)) }),
@@ -177,7 +182,7 @@ const people = (
     }),
   signOut: () => Effect.succeed([["set-cookie", "person=; Max-Age=0"]]),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
-  ...(asserted === "unknown" ? {} : { asserted: personOf }),
+  ...(asserted === "unknown" ? {} : { asserted }),
   profile: (_workspace, user) =>
     Effect.sync(() =>
       gone.has(user) ? Option.none<Profile>() : Option.some({ name: `Mx ${user}`, ...profile, sub: user })

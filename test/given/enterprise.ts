@@ -1,11 +1,15 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { CompactSign, exportJWK, generateKeyPair } from "jose"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { registerClient as addClient } from "../../core/engine/administerClients.ts"
+import { trustIssuer } from "../../core/engine/administerWorkspace.ts"
 import { jwtBearer } from "../../core/oauth/grants/jwtBearer.ts"
+import { UserId } from "../../core/rules/Id.ts"
+import { ResourceRegistry } from "../../core/rules/Resource.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "./auditContext.ts"
-import type { TestClient } from "./flow.ts"
-import { t0, theWorkspace, type World } from "./World.ts"
+import { type TestClient, tokenRequest, type Values } from "./flow.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "./World.ts"
 
 /** Whom an owner trusts to say who somebody is. */
 export const login = "https://login.acme.example"
@@ -53,3 +57,40 @@ export const enterprise = Effect.fnUntraced(function* (world: World, metadata: o
   const shown = secret._tag === "Some" ? world.reveal(secret.value) : undefined
   return { id: client.id, secret: shown, redirectUri: "", registrationUri: "", registrationToken: "" } as TestClient
 })
+
+/** A resource of its own, and the workspace that lists it. */
+export const orders = "https://orders.example"
+export const withOrdersOf = (scopes?: ReadonlyArray<string>): Workspace => ({
+  ...theWorkspace,
+  resources: Schema.decodeUnknownSync(ResourceRegistry)([{ at: orders, name: "Orders", ...(scopes && { scopes }) }])
+})
+export const withOrders = withOrdersOf()
+
+export const trust = (world: World, more: object = {}, workspace: Workspace = world.workspace) =>
+  Effect.flatMap(world.services.openings.open(workspace), (opened) =>
+    trustIssuer(world.services, byOwner(world), opened, { issuer: login, jwks: { keys: [own.jwk] }, ...more })
+  )
+
+export const bring = (world: World, by: TestClient, assertion: string, fields: Values = {}) =>
+  tokenRequest(world, by, { grant_type: jwtBearer.name, assertion, ...fields })
+
+export const grantsOf = (world: World, user = "alice") =>
+  Effect.map(
+    world.services.grants.ofUser(theWorkspace.id, UserId.make(user), { after: undefined, limit: 10 }),
+    ({ values }) => values
+  )
+
+/** A server whose owner trusts `login`, on these terms, and its client. */
+export const inCompany = <A, E>(
+  body: (scene: { readonly world: World; readonly client: TestClient }) => Effect.Effect<A, E>,
+  more: object = {},
+  options: WorldOptions = {}
+) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        yield* trust(world, more, options.resolve === undefined ? world.workspace : withOrders)
+        return yield* body({ world, client: yield* enterprise(world) })
+      }),
+    { signatures: realSignatures, ...options }
+  )

@@ -1,18 +1,32 @@
 import { describe, expect, test } from "bun:test"
-import { createHmac } from "node:crypto"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { endGrant } from "../../../core/engine/administerGrants.ts"
-import { blockClientHost, changeIssuer, removeIssuer, trustIssuer } from "../../../core/engine/administerWorkspace.ts"
+import { blockClientHost, changeIssuer, removeIssuer } from "../../../core/engine/administerWorkspace.ts"
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
 import { DocumentFault, Documents } from "../../../core/ports/Documents.ts"
-import { UserId } from "../../../core/rules/Id.ts"
-import { ResourceRegistry } from "../../../core/rules/Resource.ts"
+import { SignatureFault } from "../../../core/ports/Signatures.ts"
+import { currentInstant } from "../../../core/rules/Instant.ts"
 import { settingsEndpoints } from "../../../core/settings/settingsEndpoints.ts"
-import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
-import { claimsFor, enterprise, foreign, login, own, type Signer, seconds, signed } from "../../given/enterprise.ts"
+import {
+  bring,
+  claimsFor,
+  enterprise,
+  foreign,
+  grantsOf,
+  inCompany,
+  login,
+  orders,
+  own,
+  type Signer,
+  seconds,
+  signed,
+  trust,
+  withOrders,
+  withOrdersOf
+} from "../../given/enterprise.ts"
 import {
   bearing,
   companies,
@@ -21,48 +35,18 @@ import {
   jsonOf,
   registerClient,
   type TestClient,
-  text,
-  tokenRequest,
-  type Values
+  text
 } from "../../given/flow.ts"
-import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const { issuer } = theWorkspace
-const orders = "https://orders.example"
-
-const trust = (world: World, more: object = {}, workspace: Workspace = world.workspace) =>
-  Effect.flatMap(world.services.openings.open(workspace), (opened) =>
-    trustIssuer(world.services, byOwner(world), opened, { issuer: login, jwks: { keys: [own.jwk] }, ...more })
-  )
-
-const bring = (world: World, by: TestClient, assertion: string, fields: Values = {}) =>
-  tokenRequest(world, by, { grant_type: jwtBearer.name, assertion, ...fields })
+const day = 24 * 60 * 60 * 1000
 
 const told = Effect.fnUntraced(function* (world: World, token: string) {
   const key = yield* world.services.grants.createKey(theWorkspace.id, { name: "rs", expiresAt: null })
   const headers = { ...formHeaders, ...bearing(world.reveal(key.text)) }
   return jsonOf(yield* world.send("POST", "/oauth/introspect", { headers, body: form({ token }) }))
 })
-
-const grantsOf = (world: World, user = "alice") =>
-  Effect.map(
-    world.services.grants.ofUser(theWorkspace.id, UserId.make(user), { after: undefined, limit: 10 }),
-    ({ values }) => values
-  )
-
-const inCompany = <A, E>(
-  body: (scene: { readonly world: World; readonly client: TestClient }) => Effect.Effect<A, E>,
-  more: object = {},
-  options: WorldOptions = {}
-) =>
-  inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        yield* trust(world, more, options.resolve === undefined ? world.workspace : withOrders)
-        return yield* body({ world, client: yield* enterprise(world) })
-      }),
-    { signatures: realSignatures, ...options }
-  )
 
 describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", () => {
   test("becomes an access token without a refresh token, again and again, on one grant of the person's", () =>
@@ -74,10 +58,29 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
         expect(rest).toEqual({ token_type: "Bearer", expires_in: 3600, scope: "api profile" })
         expect(yield* told(world, text(access_token))).toMatchObject({ sub: "alice", client_id: client.id })
         expect((yield* companies(world, text(access_token))).status).toBe(200)
+        const record = {
+          _tag: "Standing",
+          id: expect.stringMatching(/^[\w-]{22}$/),
+          client: client.id,
+          subject: { _tag: "User", id: "alice" },
+          scope: ["api", "profile"],
+          resources: null,
+          createdAt: t0,
+          access: { epoch: 0, revoked: [] },
+          asserted: { issuer: login, since: t0 },
+          expiresAt: t0 + 30 * day
+        }
+        expect<unknown>(yield* grantsOf(world)).toEqual([record])
+        expect(world.audit.at(-1)?.event).toEqual({
+          _tag: "TokensIssued",
+          grantType: jwtBearer.name,
+          scope: "api profile",
+          client: client.id,
+          grant: expect.stringMatching(/^[\w-]{8}$/)
+        })
         const writes = world.calls.insert.length + world.calls.replace.length
         expect((yield* bring(world, client, assertion, { scope: "api" })).status).toBe(200)
         expect(world.calls.insert.length + world.calls.replace.length).toBe(writes)
-        expect(yield* grantsOf(world)).toHaveLength(1)
         const other = yield* enterprise(world)
         expect((yield* bring(world, other, yield* signed(claimsFor(other)))).status).toBe(200)
         expect(yield* grantsOf(world)).toHaveLength(2)
@@ -114,8 +117,11 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
         yield* TestClock.adjust("1 minute")
         expect(yield* endGrant(world.services, byOwner(world), grant.id)).toBe("revoked")
         expect(yield* told(world, before)).toEqual({ active: false })
-        const again = yield* bring(world, client, assertion)
-        expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_grant"])
+        for (const iat of [seconds, seconds + 60]) {
+          const again = yield* bring(world, client, yield* signed(claimsFor(client, { iat, exp: seconds + 3000 })))
+          expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_grant"])
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidGrant", reason: "revoked" })
+        }
         yield* TestClock.adjust("1 minute")
         const later = yield* signed(claimsFor(client, { iat: seconds + 120, exp: seconds + 400 }))
         const anew = yield* bring(world, client, later)
@@ -124,6 +130,61 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
         expect(yield* grantsOf(world)).toHaveLength(1)
       })
     ))
+
+  test("keeps its grant for as long again, by one write a day", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const written = () => world.calls.insert.length + world.calls.replace.length
+        const before = written()
+        for (const [wait, writes] of [
+          [0, 1],
+          [day - 1, 1],
+          [1, 2],
+          [day - 1, 2]
+        ] as const) {
+          yield* TestClock.adjust(wait)
+          const now = yield* currentInstant
+          const claims = claimsFor(client, { iat: now / 1000, exp: now / 1000 + 300 })
+          expect((yield* bring(world, client, yield* signed(claims))).status).toBe(200)
+          expect(written()).toBe(before + writes)
+        }
+        expect(yield* grantsOf(world)).toMatchObject([{ createdAt: t0, expiresAt: t0 + 31 * day }])
+      })
+    ))
+
+  test("adds to its grant what a later one is for, and takes nothing of it", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        for (const [scope, kept] of [
+          ["profile", ["profile"]],
+          ["api", ["api", "profile"]],
+          ["profile", ["api", "profile"]]
+        ] as const) {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client, { scope })))
+          expect(jsonOf(answer).scope).toBe(scope)
+          expect((yield* grantsOf(world)).map((grant) => grant.scope)).toEqual([kept as never])
+        }
+      })
+    ))
+
+  test.each([
+    ["issuer, client and what a client gets unasked", undefined, undefined, undefined, "api"],
+    ["its issuer, where it says nothing", ["api", "profile"], undefined, undefined, "api profile"],
+    ["itself, where its issuer is held to nothing", undefined, "profile", undefined, "profile"],
+    ["both", ["api", "profile"], "profile root", undefined, "profile"],
+    ["what is asked for within them", ["api", "profile"], "api profile", "profile", "profile"],
+    ["nothing, where the two have nothing in common", ["api"], "profile", undefined, undefined]
+  ] as const)("is for the scopes of %s", (_, scopes, scope, asked, given) =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const assertion = yield* signed(claimsFor(client, { scope }))
+          const answer = jsonOf(yield* bring(world, client, assertion, { scope: asked }))
+          expect([answer.scope, answer.error]).toEqual([given, given === undefined ? "invalid_scope" : undefined])
+        }),
+      scopes === undefined ? {} : { scopes }
+    )
+  )
 
   test("narrows to the scopes of assertion, issuer and client", () =>
     inCompany(
@@ -189,7 +250,8 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
     expect(whole.authorization_grant_profiles_supported).toEqual(["urn:ietf:params:oauth:grant-profile:id-jag"])
     expect(whole.grant_types_supported).toContain(jwtBearer.name)
     const bare = await metadata({})
-    expect([bare.authorization_grant_profiles_supported, bare.grant_types_supported]).not.toContain(jwtBearer.name)
+    expect(bare).not.toHaveProperty("authorization_grant_profiles_supported")
+    expect(bare.grant_types_supported).not.toContain(jwtBearer.name)
   })
 
   test("is 503 where the issuer's keys cannot be had", () =>
@@ -198,10 +260,116 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
         Effect.gen(function* () {
           const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
           expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "PortUnavailable", reason: "unreachable" })
         }),
       { jwks: undefined, jwksUri: `${login}/keys` },
       { documents: { ...Documents.none, fetch: () => Effect.fail(new DocumentFault({ reason: "unreachable" })) } }
     ))
+
+  test("is held against the keys that its issuer publishes by then", () => {
+    const web = new DocumentsWeb()
+    const publish = (...signers: ReadonlyArray<Signer>) =>
+      web.pages.set(`${login}/keys`, { body: { keys: signers.map(({ jwk }) => jwk) } })
+    publish(own)
+    return inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const statusOf = (header: object, by: Signer) =>
+            Effect.flatMap(signed(claimsFor(client), header, by), (jwt) =>
+              Effect.map(bring(world, client, jwt), ({ status }) => status)
+            )
+          expect(yield* statusOf({}, own)).toBe(200)
+          publish(own, foreign)
+          yield* TestClock.adjust("2 minutes")
+          const asked = web.asked.length
+          // A key that is named and not known is looked for; without a name, what is at hand has to do.
+          expect(yield* statusOf({ kid: undefined }, foreign)).toBe(400)
+          expect(web.asked.length).toBe(asked)
+          expect(yield* statusOf({}, foreign)).toBe(200)
+          expect(web.asked.slice(asked)).toEqual([`${login}/keys`])
+        }),
+      { jwks: undefined, jwksUri: `${login}/keys` },
+      { documents: web.layer() }
+    )
+  })
+
+  test("is for what its resource takes, named by either", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          for (const [claims, fields, given] of [
+            [{ resource: orders }, {}, "api"],
+            [{}, { resource: orders }, "api"],
+            [{ resource: [orders, issuer] }, { resource: orders }, "api"],
+            [{}, {}, "api profile"],
+            [{ resource: orders, scope: "profile" }, {}, "invalid_target"]
+          ] as const) {
+            const answer = jsonOf(yield* bring(world, client, yield* signed(claimsFor(client, claims)), fields))
+            expect(answer.scope ?? answer.error).toBe(given)
+          }
+        }),
+      {},
+      { resolve: () => withOrdersOf(["api"]) }
+    ))
+
+  test.each([
+    ["an issuer that is trusted anew", "issuer"],
+    ["a connection that the person ended", "grant"]
+  ] as const)("never counts again beside %s, however often that is", (_, ends) =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const tokens: Array<string> = []
+        for (const at of [1, 2, 3]) {
+          const now = (yield* currentInstant) / 1000
+          const jwt = yield* signed(claimsFor(client, { iat: now, exp: now + 300 }))
+          tokens.push(text(jsonOf(yield* bring(world, client, jwt)).access_token))
+          if (at === 3) break
+          yield* TestClock.adjust("1 second")
+          const [grant] = yield* grantsOf(world)
+          if (ends === "grant") yield* endGrant(world.services, byOwner(world), grant?.id ?? expect.unreachable())
+          else {
+            yield* removeIssuer(
+              world.services,
+              byOwner(world),
+              yield* world.services.openings.open(world.workspace),
+              login
+            )
+            yield* trust(world)
+          }
+          yield* TestClock.adjust("1 second")
+        }
+        const live = yield* Effect.forEach(tokens, (token) => told(world, token))
+        expect(live.map(({ active }) => active)).toEqual([false, false, true])
+      })
+    )
+  )
+
+  test("is for clients that prove themselves", () =>
+    inCompany(({ world }) =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(enterprise(world, { token_endpoint_auth_method: "none" }))
+        expect(refused).toMatchObject({ _tag: "InvalidClientMetadata" })
+      })
+    ))
+
+  test.each([
+    ["no_adapter", 503],
+    ["failed", 503],
+    ["no_key", 400]
+  ] as const)("is not refused for good where it could not be verified: %s", (reason, status) =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+          expect(answer.status).toBe(status)
+          expect(world.audit.at(-1)?.event).toMatchObject(
+            status === 503 ? { refusal: "PortUnavailable", reason } : { refusal: "InvalidGrant", reason: "forged" }
+          )
+        }),
+      {},
+      { signatures: { ...realSignatures, verify: () => Effect.fail(new SignatureFault({ reason })) } }
+    )
+  )
 
   test("is taken no more once its issuer is removed, which ends what it brought at once, and is on record", () =>
     inCompany(
@@ -290,6 +458,29 @@ const bringAs = Effect.fnUntraced(function* (world: World, claims: object = {}) 
 })
 
 describe("a document's client", () => {
+  test("brings them where one of several issuers is for it", () =>
+    withProgram(
+      (world) =>
+        Effect.gen(function* () {
+          yield* trust(world, { issuer: "https://login.other.example", clients: ["https://other.example/client.json"] })
+          expect((yield* bringAs(world)).status).toBe(200)
+        }),
+      [program]
+    ))
+
+  test("is the only one that may without an owner: one whose id holds its registration may not", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          expect(client.id).toStartWith("tsr_c_")
+          yield* trust(world)
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
+        }),
+      { signatures: realSignatures, policy: { registrationRows: "at_consent" } }
+    ))
+
   test("brings assertions where an owner named its address beside their issuer, and has a record from then on", () =>
     withProgram(
       (world) =>
@@ -318,262 +509,22 @@ describe("a document's client", () => {
     ))
 
   test.each([
-    ["whose address no owner named", undefined, {}],
-    ["of another address of its host", ["https://chat.example/other.json"], {}],
-    ["that proves nothing", [program], { token_endpoint_auth_method: "none", jwks: undefined }]
-  ] as const)("%s, brings none, and leaves no record", (_, clients, members) =>
+    ["whose address no owner named", undefined, {}, "UnauthorizedClient"],
+    ["of another address of its host", ["https://chat.example/other.json"], {}, "UnauthorizedClient"],
+    ["that proves nothing", [program], { token_endpoint_auth_method: "none", jwks: undefined }, "InvalidClient"]
+  ] as const)("%s, brings none, and leaves no record", (_, clients, members, refusal) =>
     withProgram(
       (world) =>
         Effect.gen(function* () {
           const answer = yield* bringAs(world)
-          expect([400, 401]).toContain(answer.status)
+          expect(answer.status).toBe(refusal === "InvalidClient" ? 401 : 400)
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal })
           expect(yield* grantsOf(world)).toEqual([])
           const rows = (yield* world.services.clients.list(theWorkspace.id, { after: undefined, limit: 5 })).values
           expect(rows).toEqual([])
         }),
       clients,
       members
-    )
-  )
-})
-
-const withOrders: Workspace = {
-  ...theWorkspace,
-  resources: Schema.decodeUnknownSync(ResourceRegistry)([{ at: orders, name: "Orders" }])
-}
-
-interface Forgery {
-  readonly claims?: object
-  readonly header?: object
-  readonly by?: Signer
-  readonly fields?: Values
-  readonly change?: (jwt: string) => string
-  /** The claims, as they are signed. */
-  readonly write?: (claims: object) => string
-}
-
-const coded = (part: string | Uint8Array) => Buffer.from(part).toString("base64url")
-const partsOf = (jwt: string) => jwt.split(".") as [string, string, string]
-
-/** Another header in front of what was signed, and another signature behind it, if one is told. */
-const headed =
-  (header: object | string, signature?: string | ((signed: string) => string)) =>
-  (jwt: string): string => {
-    const [, claims, before] = partsOf(jwt)
-    const signed = `${coded(typeof header === "string" ? header : JSON.stringify(header))}.${claims}`
-    return `${signed}.${typeof signature === "function" ? signature(signed) : (signature ?? before)}`
-  }
-
-const idJag = "oauth-id-jag+jwt"
-const macWith = (secret: string) => (signed: string) => coded(createHmac("sha256", secret).update(signed).digest())
-const pem = `-----BEGIN PUBLIC KEY-----\n${own.jwk.x}${own.jwk.y}\n-----END PUBLIC KEY-----\n`
-
-/** Claims as they are written, which no object could be. */
-const written = (change: (claims: string) => string) => (claims: object) => change(JSON.stringify(claims))
-
-const forgeries: ReadonlyArray<readonly [name: string, forgery: Forgery, error?: string]> = [
-  ["with a MAC by the public key as a secret", { change: headed({ alg: "HS256", typ: idJag }, macWith(pem)) }],
-  [
-    "with a MAC by the public key's JSON",
-    { change: headed({ alg: "HS256", typ: idJag, kid: "one" }, macWith(JSON.stringify(own.jwk))) }
-  ],
-  ["with a MAC by nothing", { change: headed({ alg: "HS256", typ: idJag }, macWith("\0")) }],
-  ["with alg None", { change: headed({ alg: "None", typ: idJag, kid: "one" }, "") }],
-  ["with alg nOnE and a signature", { change: headed({ alg: "nOnE", typ: idJag, kid: "one" }) }],
-  ["with alg in lower case", { change: headed({ alg: "es256", typ: idJag, kid: "one" }) }],
-  ["with several algs", { change: headed({ alg: ["ES256"], typ: idJag, kid: "one" }) }],
-  ["without an alg", { change: headed({ typ: idJag, kid: "one" }) }],
-  ["with an alg of another kind of key", { change: headed({ alg: "RS256", typ: idJag, kid: "one" }) }],
-  ["with an alg of another curve", { change: headed({ alg: "ES512", typ: idJag, kid: "one" }) }],
-  ["with an alg of a prototype", { change: headed({ alg: "toString", typ: idJag, kid: "one" }) }],
-  ["with two algs in one header", { change: headed(`{"alg":"ES256","alg":"none","typ":"${idJag}"}`) }],
-  ["that brings its own key", { by: foreign, header: { kid: undefined, jwk: foreign.jwk } }],
-  ["that brings its own key under the issuer's name", { by: foreign, header: { kid: "one", jwk: foreign.jwk } }],
-  ["that says where its key is", { by: foreign, header: { jku: "https://evil.example/keys" } }],
-  ["that brings a certificate", { by: foreign, header: { x5c: ["MIIB"], x5u: "https://evil.example/cert" } }],
-  ["whose kid is a path", { by: foreign, header: { kid: "../../../../dev/null" } }],
-  ["whose kid is a list", { by: foreign, header: { kid: ["one"] } }],
-  ["whose kid is of a prototype", { by: foreign, header: { kid: "__proto__" } }],
-  [
-    "with a signature of nothing but zeros",
-    { change: headed({ alg: "ES256", typ: idJag, kid: "one" }, coded(new Uint8Array(64))) }
-  ],
-  ["with an empty signature", { change: headed({ alg: "ES256", typ: idJag, kid: "one" }, "") }],
-  ["with a signature twice as long", { change: (jwt) => `${jwt}${partsOf(jwt)[2]}` }],
-  ["with a signature cut short", { change: (jwt) => jwt.slice(0, -2) }],
-  ["with a part too many", { change: (jwt) => `${jwt}.${partsOf(jwt)[2]}` }],
-  ["in five parts, as what is encrypted", { change: (jwt) => `${jwt}.e30.e30` }],
-  ["with padding", { change: (jwt) => `${jwt}==` }],
-  ["with a blank in front", { change: (jwt) => ` ${jwt}` }],
-  ["with a line's end behind", { change: (jwt) => `${jwt}\n` }],
-  ["with a critical extension", { change: headed({ alg: "ES256", typ: idJag, kid: "one", crit: ["exp"], exp: 1 }) }],
-  ["signed as it stands, with a critical extension", { header: { crit: ["b64"], b64: true } }],
-  ["whose claims are a list", { write: written((claims) => `[${claims}]`) }],
-  ["whose claims are null", { write: written(() => "null") }],
-  ["whose claims are no JSON", { write: written((claims) => claims.slice(0, -1)) }],
-  ["whose issuer is a list", { claims: { iss: [login] } }],
-  ["whose issuer has a NUL behind it", { claims: { iss: `${login}\0` } }],
-  ["whose issuer is in upper case", { claims: { iss: login.toUpperCase() } }],
-  [
-    "whose issuer stands twice, the second another",
-    { write: written((claims) => claims.replace(/}$/, ',"iss":"https://evil.example"}')) }
-  ],
-  ["whose audience is an object", { claims: { aud: { [issuer]: true } } }],
-  ["whose audience has a slash more", { claims: { aud: `${issuer}/` } }],
-  ["whose audience is a list of lists", { claims: { aud: [[issuer]] } }],
-  ["whose audience is empty", { claims: { aud: [] } }],
-  ["whose audience is ours twice", { claims: { aud: [issuer, issuer] } }],
-  ["whose client is a list", { claims: { client_id: ["x"] } }],
-  ["whose client is null", { claims: { client_id: null } }],
-  ["whose end is beyond all numbers", { write: written((claims) => claims.replace(/"exp":\d+/, '"exp":1e999')) }],
-  ["whose end was before all time", { claims: { exp: -1 } }],
-  ["whose end is null", { claims: { exp: null } }],
-  ["whose beginning is a text", { claims: { nbf: `${seconds}` } }],
-  ["that was made in a text", { claims: { iat: `${seconds}` } }],
-  ["whose id is a number", { claims: { jti: 1 } }],
-  ["whose id is empty", { claims: { jti: "" } }],
-  ["whose id is 600 letters", { claims: { jti: "j".repeat(600) } }],
-  ["about 600 letters", { claims: { sub: "a".repeat(600) } }],
-  ["about a number", { claims: { sub: 1 } }],
-  ["about an object", { claims: { sub: { sub: "alice" } } }],
-  ["about somebody by another writing", { claims: { sub: "Alice" } }],
-  ["bound to a number", { claims: { cnf: { jkt: 1 } } }],
-  ["bound to a list", { claims: { cnf: ["A".repeat(43)] } }],
-  ["bound to null", { claims: { cnf: null } }],
-  ["with its scopes in a list", { claims: { scope: ["api"] } }],
-  ["with a number for its scopes", { claims: { scope: 1 } }],
-  ["with null for its scopes", { claims: { scope: null } }],
-  ["for a number", { claims: { resource: 1 } }, "invalid_target"],
-  ["for no resource at all", { claims: { resource: [] } }, "invalid_target"],
-  ["for an object", { claims: { resource: { at: issuer } } }, "invalid_target"],
-  ["for a resource and a number", { claims: { resource: [issuer, 1] } }, "invalid_target"],
-  ["for a place in a resource's name", { claims: { resource: `${issuer}.evil.example` } }, "invalid_target"],
-  ["of another issuer", { claims: { iss: "https://evil.example" } }],
-  ["of an issuer that is nearly the same", { claims: { iss: `${login}/` } }],
-  ["of no issuer", { claims: { iss: undefined } }],
-  ["signed by another key under its name", { by: { ...foreign, jwk: own.jwk } }],
-  ["signed by a key that is not the issuer's", { by: foreign }],
-  ["without a signature", { change: (jwt) => `${jwt.slice(0, jwt.lastIndexOf("."))}.` }],
-  [
-    "with alg none",
-    { change: (jwt) => [btoa('{"alg":"none"}').replaceAll("=", ""), jwt.split(".")[1], "x"].join(".") }
-  ],
-  ["changed by one letter", { change: (jwt) => jwt.replace(/\..(?=[^.]*\.)/, ".f") }],
-  ["in place of nothing", { fields: { assertion: undefined } }, "invalid_request"],
-  ["that comes twice", { fields: { assertion: ["a", "b"] } }, "invalid_request"],
-  ["that is no JWT", { fields: { assertion: "made-up" } }],
-  ["of 64 KiB", { fields: { assertion: "e".repeat(65_536) } }],
-  ["for another server", { claims: { aud: "https://other.example" } }],
-  ["for this server and another", { claims: { aud: [issuer, "https://other.example"] } }],
-  ["for no server", { claims: { aud: undefined } }],
-  ["for the token endpoint", { claims: { aud: `${issuer}/oauth/token` } }],
-  ["for another client", { claims: { client_id: "A".repeat(22) } }],
-  ["for no client", { claims: { client_id: undefined } }],
-  ["that is an ID token", { header: { typ: "JWT" } }],
-  ["that is an access token", { header: { typ: "at+jwt" } }],
-  ["that is past its end", { claims: { exp: seconds - 11 } }],
-  ["without an end", { claims: { exp: undefined } }],
-  ["with a text for its end", { claims: { exp: `${seconds + 300}` } }],
-  ["that lives for a day", { claims: { exp: seconds + 86_400 } }],
-  ["from the future", { claims: { iat: seconds + 60 } }],
-  ["that does not say when it was made", { claims: { iat: undefined } }],
-  ["that is not good yet", { claims: { nbf: seconds + 60 } }],
-  ["without an id", { claims: { jti: undefined } }],
-  ["about nobody", { claims: { sub: undefined } }],
-  ["about somebody who is not here", { claims: { sub: "mallory" } }],
-  ["about a list of people", { claims: { sub: ["alice", "bob"] } }],
-  ["bound to a key that nobody showed", { claims: { cnf: { jkt: "A".repeat(43) } } }],
-  ["bound to something else", { claims: { cnf: { "x5t#S256": "A".repeat(43) } } }],
-  ["with scopes that are none", { claims: { scope: "root" } }, "invalid_scope"],
-  ["with no scope at all", { claims: { scope: "" } }, "invalid_scope"],
-  ["asked for more than it says", { claims: { scope: "api" }, fields: { scope: "profile" } }, "invalid_scope"],
-  ["for a resource that is not here", { claims: { resource: "https://evil.example" } }, "invalid_target"],
-  ["asked for a resource that is not here", { fields: { resource: "https://evil.example" } }, "invalid_target"]
-]
-
-describe("an assertion that is refused", () => {
-  test.each(forgeries.map(([name, forgery, error = "invalid_grant"]) => [name, forgery, error] as const))(
-    "%s",
-    (_, { by, change = (jwt) => jwt, claims, fields = {}, header, write }, error) =>
-      inCompany(({ client, world }) =>
-        Effect.gen(function* () {
-          const jwt = change(yield* signed(claimsFor(client, claims), header, by, write))
-          const answer = yield* bring(world, client, jwt, fields)
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, error])
-          expect(yield* grantsOf(world)).toEqual([])
-        })
-      )
-  )
-
-  test("at a host that finds nobody by what issuers assert", () =>
-    inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
-        }),
-      { people: "made" },
-      { asserted: "unknown" }
-    ))
-
-  test("by a client that its issuer is not for", () =>
-    inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
-        }),
-      { clients: ["A".repeat(22)] }
-    ))
-
-  test("about an address of another company", () =>
-    inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          for (const [email, status] of [
-            ["alice@acme.example", 200],
-            ["alice@other.example", 400],
-            ["alice@acme.example.other.example", 400],
-            ["alice@acme.example@other.example", 400],
-            ["alice@acme.example\u0000", 400],
-            ["alice@ACME.example", 200],
-            ["@acme.example", 200],
-            [["alice@acme.example"], 400],
-            [undefined, 400]
-          ] as const) {
-            const answer = yield* bring(world, client, yield* signed(claimsFor(client, { email })))
-            expect([email, answer.status]).toEqual([email, status])
-          }
-          for (const email_verified of [false, "false", 0, null, "", {}]) {
-            const unverified = { email: "alice@acme.example", email_verified }
-            const answer = yield* bring(world, client, yield* signed(claimsFor(client, unverified)))
-            expect([email_verified, answer.status]).toEqual([email_verified, 400])
-          }
-        }),
-      { domains: ["acme.example"] }
-    ))
-
-  test("of a client that registered itself, which never gets the grant type", () =>
-    inCompany(({ world }) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { grant_types: ["authorization_code", jwtBearer.name] })
-        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-        expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
-      })
-    ))
-
-  test.each([
-    ["malformed", { issuer: "http://login.acme.example" }],
-    ["keys", { jwksUri: `${login}/keys` }],
-    ["keys", { jwks: { keys: [{ ...own.jwk, d: "secret" }] } }],
-    ["scopes", { scopes: ["root"] }],
-    ["resources", { resources: ["https://evil.example"] }],
-    ["trusted", {}]
-  ])("of an issuer that cannot be trusted: %s", (reason, typed) =>
-    inCompany(({ world }) =>
-      Effect.gen(function* () {
-        expect(yield* Effect.flip(trust(world, typed))).toMatchObject({ _tag: "BadIssuer", reason })
-      })
     )
   )
 })
