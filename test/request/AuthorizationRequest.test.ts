@@ -1,18 +1,28 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
+import { ClientIdentifier } from "../../core/client/ClientIdentifier.ts"
+import { deviceCode } from "../../core/oauth/grants/deviceCode.ts"
 import {
   type Answering,
   type AuthorizationRequest,
   approve,
   deny,
+  identifierIn,
+  mayAsk,
+  polled,
   queryOf,
   requestKind,
   shownOf,
+  termsFault,
+  termsOf,
   type Waiting
 } from "../../core/request/AuthorizationRequest.ts"
-import { AuthorizationRequestId, ClientId, GrantId, UserId } from "../../core/rules/Id.ts"
+import { AuthorizationRequestId, ClientId, GrantId, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { RedirectTarget, RedirectUri } from "../../core/rules/RedirectUri.ts"
+import type { UntrustedRequest } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { UserCode } from "../../core/rules/UserCode.ts"
 import { after, approved, client, policy, scopes, t0 } from "../grant/given.ts"
 
 const grant = GrantId.make("g".repeat(22))
@@ -32,6 +42,10 @@ const waiting: Waiting = {
   resources: null,
   challenge: approved().challenge
 }
+
+const secret = digestOf("the secret of a device")
+const tv = client({ grantTypes: [deviceCode.name] })
+const asked: Waiting = { ...waiting, to: { _tag: "Device", secret, code: UserCode.make("BCDFGHJK") } }
 
 const step = (over: Partial<Answering> = {}): Answering => ({
   waiting,
@@ -199,5 +213,153 @@ describe("an authorization request", () => {
       "client_id",
       "redirect_uri"
     ])
+  })
+
+  test("keeps of its answer who gave it and when, and of a device the digest of its secret", () => {
+    const { client, expiresAt, id } = waiting
+    const said = { id, client, expiresAt, user: alice, answeredAt: t0 }
+    expect<unknown>([yes, no]).toEqual([
+      { _tag: "Approved", ...said, grant },
+      { _tag: "Denied", ...said }
+    ])
+    const atDevice = step({ waiting: asked, client: tv, shown: shownOf(tv) })
+    expect<unknown>([approve(asked, atDevice, grant).next, deny(asked, atDevice).next]).toEqual([
+      { _tag: "Approved", ...said, secret, grant },
+      { _tag: "Denied", ...said, secret }
+    ])
+    for (const decided of [approve(undefined, atDevice, grant), deny(undefined, atDevice)]) {
+      expect(decided.next).toBeUndefined()
+      expect(outcome(decided)).toMatchObject({ _tag: "Expired" })
+    }
+  })
+
+  test("tells where a browser was going to that is sent nowhere", () => {
+    for (const [to, told] of [
+      [waiting, { redirectUri: place.target }],
+      [asked, {}]
+    ] as const) {
+      const { _tag, clientId, reason, ...more } = refusal(
+        approve(undefined, step({ waiting: to, client: undefined }), grant)
+      ) as UntrustedRequest
+      expect<unknown>([_tag, clientId, reason]).toEqual(["UntrustedRequest", waiting.client, "client_unknown"])
+      expect<unknown>({ redirectUri: more.redirectUri }).toEqual({ redirectUri: undefined, ...told })
+    }
+  })
+
+  test("is shown with its client's name, with who made it, and with what it said in its document", () => {
+    expect(shownOf(client())).toEqual({ name: null, madeBy: "itself" })
+    expect(shownOf(client({ about: { client_name: "App" }, madeBy: "owner" }))).toEqual({
+      name: "App",
+      madeBy: "owner"
+    })
+  })
+
+  test("is refused by what its client may ask, before what it asks for", () => {
+    const strict = client({ members: { require_pushed_authorization_requests: true } })
+    const without = { ...waiting, challenge: null }
+    const rows: ReadonlyArray<readonly [Waiting, ReturnType<typeof client>, string | undefined]> = [
+      [waiting, client(), undefined],
+      [waiting, client({ grantTypes: ["client_credentials"] }), "grant_type_not_registered"],
+      [asked, client(), "grant_type_not_registered"],
+      [asked, tv, undefined],
+      [{ ...asked, challenge: null }, tv, undefined],
+      [waiting, tv, "grant_type_not_registered"],
+      [without, strict, "request_not_pushed"],
+      [without, client(), "challenge_required"],
+      [{ ...waiting, scope: scopes("gone") }, client(), "none_to_be_had"],
+      [waiting, client({ madeBy: "owner", scope: scopes("profile") }), "none_to_be_had"]
+    ]
+    for (const [request, by, reason] of rows) expect(termsFault(by, request, policy)?.reason).toBe(reason as never)
+    // FAPI 2.0 has no flow of devices.
+    const held = client({ grantTypes: [deviceCode.name], members: { security_profile: "fapi2" } })
+    expect([mayAsk(held, asked.to, policy), mayAsk(tv, asked.to, policy)]).toEqual([false, true])
+  })
+})
+
+describe("a device that polls (RFC 8628 §3.5)", () => {
+  const shows = { client: waiting.client, now: t0, secret }
+  const { client: by, expiresAt, id } = waiting
+  const said = { id, client: by, expiresAt, user: alice, answeredAt: t0, secret } as const
+  const approvedOnce: AuthorizationRequest = { _tag: "Approved", ...said, grant }
+  const denied: AuthorizationRequest = { _tag: "Denied", ...said }
+  const other = digestOf("another")
+  const elsewhere = ClientId.make("x".repeat(22))
+  const late = waiting.expiresAt
+  const rows: ReadonlyArray<
+    readonly [AuthorizationRequest | undefined, Partial<Parameters<typeof polled>[1]>, object | string]
+  > = [
+    [asked, {}, { _tag: "AuthorizationPending" }],
+    [approvedOnce, {}, grant],
+    [denied, {}, { _tag: "AccessDenied" }],
+    [undefined, {}, { _tag: "ExpiredToken" }],
+    [waiting, {}, { _tag: "ExpiredToken" }],
+    [yes, {}, { _tag: "ExpiredToken" }],
+    ...[asked, approvedOnce, denied].flatMap((found) => [
+      [found, { secret: other }, { _tag: "ExpiredToken" }] as const,
+      [found, { client: elsewhere }, { _tag: "InvalidGrant", reason: "other_client" }] as const
+    ]),
+    [asked, { now: late }, { _tag: "ExpiredToken" }],
+    [approvedOnce, { now: late }, { _tag: "ExpiredToken" }],
+    [denied, { now: late }, { _tag: "AccessDenied" }]
+  ]
+  test.each(rows.map(([found, over, told]) => [found?._tag, over, told, found] as const))(
+    "finds %p, showing %j: %j",
+    (_, over, told, found) => {
+      const answer = polled(found, { ...shows, ...over })
+      if (typeof told === "string") expect<string>(Result.getOrThrow(answer)).toBe(told)
+      else expect(Result.getOrThrow(Result.flip(answer))).toMatchObject(told)
+    }
+  )
+})
+
+describe("the terms of an approval", () => {
+  test("are what was asked for, and when a device has to fetch it by", () => {
+    const { challenge, client: by, expiresAt, scope } = waiting
+    const common = { client: by, user: alice, challenge, scope, resources: null, codeTtl: 60_000 }
+    const held = { codeTtl: 60_000 }
+    expect<unknown>(termsOf(waiting, alice, held)).toEqual({ ...common, redirectUri: place.target })
+    expect<unknown>(termsOf(asked, alice, held)).toEqual({ ...common, fetchedBy: expiresAt })
+    const more = {
+      binding: { thumbprint: digestOf("key") },
+      place: PlaceId.make("acme"),
+      resources: [Resource.make("https://auth.example/rest")] as const
+    }
+    expect<unknown>(termsOf({ ...waiting, ...more }, alice, held, { nonce: "n" })).toEqual({
+      ...common,
+      ...more,
+      redirectUri: place.target,
+      authentication: { nonce: "n" }
+    })
+  })
+})
+
+describe("a request as a browser would bring it again", () => {
+  const head = `response_type=code&client_id=${waiting.client}&redirect_uri=https%3A%2F%2Fapp.example.org%2Fcb`
+  const bare: Waiting = { ...waiting, scopeByDefault: true, challenge: null }
+  const nowhere = { ...place, state: null }
+  const document = ClientIdentifier.make("https://app.example.org/client.json")
+  const rows: ReadonlyArray<readonly [what: string, request: Partial<Waiting>, tail: string]> = [
+    ["bare", {}, ""],
+    ["with scopes", { scopeByDefault: false, scope: scopes("api", "profile") }, "&scope=api%20profile"],
+    ["with a key", { binding: { thumbprint: digestOf("key") } }, `&dpop_jkt=${digestOf("key")}`],
+    ["with prompts", { prompt: ["login", "consent"] as never }, "&prompt=login%20consent"],
+    ["with a place", { placeHint: "acme & co" }, "&place_hint=acme%20%26%20co"],
+    ["with a nonce", { signIn: { nonce: "a b" } }, "&nonce=a%20b"],
+    ["with an age", { signIn: { maxAge: 0 } }, "&max_age=0"],
+    ["with strengths", { signIn: { acr: ["a", "b"] } }, "&acr_values=a%20b"],
+    ["with a hint", { signIn: { loginHint: "ada@example.com" } }, "&login_hint=ada%40example.com"],
+    [
+      "with a strength that has to be, and with claims",
+      { signIn: { acr: ["a"], acrRequired: true, claims: ["acr", "email"], sub: "ada" } },
+      `&claims=${encodeURIComponent('{"id_token":{"acr":{"essential":true,"values":["a"]},"email":null,"sub":{"value":"ada"}}}')}`
+    ]
+  ]
+  test.each(rows)("%s", (_, request, tail) => expect(queryOf({ ...bare, ...request }, nowhere)).toBe(head + tail))
+
+  test("names its client as the client does", () => {
+    expect<string>(identifierIn(bare)).toBe(bare.client)
+    expect(queryOf({ ...bare, identifier: document }, nowhere)).toStartWith(
+      `response_type=code&client_id=${encodeURIComponent(document)}&`
+    )
   })
 })
