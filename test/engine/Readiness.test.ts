@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memory } from "../../adapters/memory/Memory.ts"
-import { makeReadiness } from "../../core/engine/Readiness.ts"
-import { Storage } from "../../core/ports/Storage.ts"
+import { makeReadiness, takesWrites } from "../../core/engine/Readiness.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
+import { usageKind } from "../../core/engine/Usage.ts"
+import { Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")
@@ -97,6 +100,101 @@ describe("whether the store takes writes", () => {
         expect(reads.length).toBe(2)
         yield* open
         yield* Fiber.joinAll([early, joined, late])
+      })
+    ))
+
+  test("stays refused for a second, and is asked anew from then on", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+        let reads = 0
+        const ready = makeReadiness({
+          ...below,
+          get: (key) =>
+            Effect.suspend(() => {
+              reads++
+              return below.get(key)
+            }),
+          insert: (record) => (reads < 3 ? Effect.fail(away) : below.insert(record))
+        })
+        for (const [later, count] of [
+          [0, 1],
+          [999, 1],
+          [1, 2],
+          [999, 2]
+        ] as const) {
+          yield* TestClock.adjust(later)
+          expect([yield* Effect.flip(ready(home)), reads]).toEqual([away, count])
+        }
+        yield* TestClock.adjust(1)
+        yield* ready(home)
+        expect(reads).toBe(3)
+      })
+    ))
+
+  test("is answered by the newer attempt, where an older one ends at last", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        const gates = [yield* Deferred.make<void>(), yield* Deferred.make<void>()] as const
+        let reads = 0
+        const get: Storage["Service"]["get"] = (key) =>
+          Effect.suspend(() => Effect.andThen(Deferred.await(gates[reads++] ?? gates[1]), below.get(key)))
+        const ready = makeReadiness({ ...below, get })
+        const early = yield* asking(ready(home))
+        yield* TestClock.adjust(1000)
+        const late = yield* asking(ready(home))
+        yield* Deferred.succeed(gates[0], undefined)
+        yield* Fiber.join(early)
+        const joined = yield* asking(ready(home))
+        expect(reads).toBe(2)
+        yield* Deferred.succeed(gates[1], undefined)
+        yield* Fiber.joinAll([late, joined])
+      })
+    ))
+})
+
+describe("a write that was taken", () => {
+  const usedAt = (storage: Storage["Service"]) =>
+    Effect.map(makeRecords(storage, usageKind).get(home, "readiness"), (kept) => kept?.value.usedAt)
+
+  test("counts for five seconds, for every process, and not where the clock was set back by more", () =>
+    run(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        const rows = [
+          ["the first", 100_000, 100_000],
+          ["a moment later", 104_999, 100_000],
+          ["later", 105_000, 105_000],
+          ["set back a little", 100_001, 105_000],
+          ["set back", 100_000, 100_000]
+        ] as const
+        for (const [what, at, written] of rows) {
+          yield* TestClock.setTime(at)
+          yield* takesWrites(storage, home)
+          expect([what, yield* usedAt(storage)]).toEqual([what, Instant.make(written)])
+        }
+      })
+    ))
+
+  test("is told where it was not, and not where somebody else's was", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+        const asked = (fault: Conflict | StorageUnavailable) =>
+          Effect.result(
+            takesWrites({ ...below, insert: () => Effect.fail(fault), replace: () => Effect.fail(fault) }, home)
+          )
+        const outcomes = Effect.map(Effect.all([asked(new Conflict()), asked(away)]), ([rival, refused]) => {
+          expect(rival).toEqual(Result.succeed(undefined))
+          expect(refused).toEqual(Result.fail(away))
+        })
+        yield* outcomes
+        yield* takesWrites(below, home)
+        yield* TestClock.adjust(5000)
+        yield* outcomes
       })
     ))
 })

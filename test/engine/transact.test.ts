@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Fiber, Result } from "effect"
+import { Deferred, Effect, Fiber, Logger, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { Kept } from "../../core/engine/caches.ts"
 import type { Records } from "../../core/engine/Records.ts"
-import { transact } from "../../core/engine/transact.ts"
+import { cleanUpOrWarn, makeGrantDecisions, transact } from "../../core/engine/transact.ts"
 import { answer, answerAndKeep, refuse, refuseAndKeep } from "../../core/grant/Decision.ts"
+import type { Grant } from "../../core/grant/Grant.ts"
 import { Conflict, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Contended } from "../../core/rules/Refusal.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { active, after, policy, standing, t0 } from "../grant/given.ts"
 
 const home = WorkspaceId.make("home")
 const away = (outcome: StorageUnavailable["outcome"]) => new StorageUnavailable({ outcome, message: "away" })
@@ -319,6 +321,155 @@ describe("a store that falls silent", () => {
         const on = shelf(7, [])
         const records = { ...on.records, get: () => Effect.fail(away("not_done")) }
         expect(yield* Effect.flip(transact(records, entropyOf(), home, "it", addOne))).toEqual(away("not_done"))
+      })
+    ))
+})
+
+describe("decisions about grants", () => {
+  const staleness = policy.clientStaleness
+
+  /** One grant in a store, and how often it was read. `held`: what a read waits for. */
+  const shelfOf = (start: Grant) => {
+    let kept: Kept<Grant> = { value: start, version: 1, command: "start" }
+    const on = { reads: 0, held: Effect.void as Effect.Effect<void>, kept: () => kept.value }
+    const records: Records<Grant> = {
+      get: () =>
+        Effect.suspend(() => {
+          on.reads++
+          const found = kept
+          return Effect.as(on.held, found)
+        }),
+      insert: () => Effect.die("it is there"),
+      replace: (_workspace, version, value, command) =>
+        Effect.suspend((): Effect.Effect<void, Conflict> => {
+          if (version !== kept.version) return Effect.fail(new Conflict())
+          kept = { value, version: version + 1, command }
+          return Effect.void
+        }),
+      remove: () => Effect.void,
+      list: () => Effect.succeed({ values: [], next: undefined })
+    }
+    return { on, decisions: makeGrantDecisions(records, entropyOf(), policy) }
+  }
+
+  const own = standing()
+  const epochOf = (grant: Grant | undefined) => (grant?._tag === "Standing" ? grant.access.epoch : undefined)
+  const look = (grant: Grant | undefined) => answer(epochOf(grant))
+  const raise = (grant: Grant | undefined) =>
+    grant?._tag === "Standing"
+      ? answerAndKeep<number, Grant>({ ...grant, access: { ...grant.access, epoch: grant.access.epoch + 1 } }, 0)
+      : answer(0)
+
+  test("look at a client's own grant as it was a moment ago, and at every other one as it is", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions, on } = shelfOf(own)
+        const ownAt = (millis: number) => decisions.decideOwn(home, own.id, look, after(millis))
+        for (const [millis, reads] of [
+          [0, 1],
+          [staleness - 1, 1],
+          [staleness, 2],
+          [staleness + 1, 2],
+          // A clock that was set back does not tell for how long it has been.
+          [0, 3]
+        ] as const) {
+          expect(yield* ownAt(millis)).toEqual(Result.succeed(0))
+          expect([millis, on.reads]).toEqual([millis, reads])
+        }
+        expect(yield* decisions.decide(home, own.id, look)).toEqual(Result.succeed(0))
+        expect(on.reads).toBe(4)
+        yield* decisions.decideOwn(WorkspaceId.make("elsewhere"), own.id, look, after(1))
+        expect(on.reads).toBe(5)
+      })
+    ))
+
+  test("remember no grant that belongs to a person's sign-in", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions, on } = shelfOf(active())
+        for (const reads of [1, 2]) {
+          yield* decisions.decideOwn(home, own.id, look, t0)
+          expect(on.reads).toBe(reads)
+        }
+      })
+    ))
+
+  test("that write are made on the stored grant, and the one that was remembered counts no more", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions, on } = shelfOf(own)
+        const epoch = Effect.suspend(() => decisions.decideOwn(home, own.id, look, t0))
+        expect(yield* epoch).toEqual(Result.succeed(0))
+        yield* decisions.decideOwn(home, own.id, raise, t0)
+        expect([on.reads, epochOf(on.kept())]).toEqual([2, 1])
+        expect(yield* epoch).toEqual(Result.succeed(1))
+        yield* decisions.decide(home, own.id, raise)
+        expect(yield* epoch).toEqual(Result.succeed(2))
+        // What changes nothing, or is refused, is no reason to read again.
+        const { reads } = on
+        yield* decisions.decide(home, own.id, look)
+        yield* decisions.decide(home, own.id, () => refuse("no"))
+        expect(yield* epoch).toEqual(Result.succeed(2))
+        expect(on.reads).toBe(reads + 2)
+        decisions.forget(home, own.id)
+        yield* epoch
+        expect(on.reads).toBe(reads + 3)
+      })
+    ))
+
+  test("hand on what they are to wait for before they write, and write nothing where that fails", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions, on } = shelfOf(own)
+        const no = () => Effect.fail("no")
+        expect(yield* Effect.flip(decisions.decideOwn(home, own.id, raise, t0, no))).toBe("no")
+        yield* decisions.decideOwn(home, own.id, look, t0, no)
+        // Also where it is at hand.
+        expect(yield* Effect.flip(decisions.decideOwn(home, own.id, raise, t0, no))).toBe("no")
+        expect(yield* Effect.flip(decisions.decide(home, own.id, raise, no))).toBe("no")
+        expect(epochOf(on.kept())).toBe(0)
+      })
+    ))
+
+  test("do not remember what was read before a change that ended meanwhile", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions, on } = shelfOf(own)
+        const gate = yield* Deferred.make<void>()
+        on.held = Deferred.await(gate)
+        const slow = yield* Effect.forkChild(decisions.decideOwn(home, own.id, look, t0), { startImmediately: true })
+        on.held = Effect.void
+        yield* decisions.decide(home, own.id, raise)
+        yield* Deferred.succeed(gate, undefined)
+        expect(yield* Fiber.join(slow)).toEqual(Result.succeed(0))
+        expect(yield* decisions.decideOwn(home, own.id, look, t0)).toEqual(Result.succeed(1))
+      })
+    ))
+
+  test("forget what was read while they wrote", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions } = shelfOf(own)
+        // Begun while the write is under way, and read as it was before.
+        const between = () => Effect.asVoid(Effect.orDie(decisions.decideOwn(home, own.id, look, t0)))
+        yield* decisions.decide(home, own.id, raise, between)
+        expect(yield* decisions.decideOwn(home, own.id, look, t0)).toEqual(Result.succeed(1))
+      })
+    ))
+})
+
+describe("a clean-up after the write that decides", () => {
+  test("is answered for, and one that fails is logged with what it was about, and fails nothing", () =>
+    run(
+      Effect.gen(function* () {
+        const lines: Array<unknown> = []
+        const logger = Logger.make(({ message }) => lines.push(message))
+        const cleaned = (tidying: Effect.Effect<void, StorageUnavailable>) =>
+          cleanUpOrWarn(home, tidying, "left", { grant: "g" }).pipe(Effect.provide(Logger.layer([logger])))
+        expect(yield* cleaned(Effect.void)).toBe(true)
+        expect(lines).toEqual([])
+        expect(yield* cleaned(Effect.fail(away("not_done")))).toBe(false)
+        expect(lines).toEqual([["left", { workspace: home, grant: "g", fault: "StorageUnavailable" }]])
       })
     ))
 })
