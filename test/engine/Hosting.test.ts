@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Layer, Result } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { type Hosting, makeHosting } from "../../core/engine/Hosting.ts"
+import { type Hosting, hostedKind, makeHosting, registry } from "../../core/engine/Hosting.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { issuerOf, makeOpenings, neverMoves } from "../../core/engine/Openings.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
 import { readTheme } from "../../core/workspace/Theme.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -135,6 +137,179 @@ describe("workspaces in a store", () => {
         yield* openings.open(odd)
         expect(yield* hosting.find(odd.id)).toEqual(odd)
         expect(yield* collectAll(hosting.list)).toEqual([odd])
+      }).pipe(Effect.provide(Entropy.layer))
+    ))
+})
+
+const idAt = (at: string) => `at ${digestOf(at)}`
+
+/** What lies at an address, and how often it was written. */
+const addressRecord = (storage: Storage["Service"], at: string) =>
+  Effect.map(makeRecords(storage, hostedKind).get(registry, idAt(at)), (kept) => {
+    if (kept?.value._tag !== "Address") return undefined
+    const { taking: _, ...value } = kept.value
+    return { ...value, writes: kept.version }
+  })
+
+/** An address as somebody left it, who was stopped on the way. */
+const leave = (storage: Storage["Service"], at: string, workspace: WorkspaceId | null) =>
+  Effect.gen(function* () {
+    const records = makeRecords(storage, hostedKind)
+    const kept = yield* records.get(registry, idAt(at))
+    const value = { _tag: "Address", at, workspace, deepest: 0, taking: "left" } as const
+    yield* kept === undefined
+      ? records.insert(registry, value, "left")
+      : records.replace(registry, kept.version, value, "left")
+  })
+
+/** The same store, where something happens before its nth look at a record. */
+const interrupted = <E>(
+  below: Storage["Service"],
+  { id, look }: { readonly id: string; readonly look: number },
+  event: Effect.Effect<unknown, E>
+): Storage["Service"] => {
+  let looks = 0
+  return {
+    ...below,
+    get: (key) =>
+      Effect.suspend(() =>
+        key.id === id && ++looks === look ? Effect.andThen(Effect.orDie(event), below.get(key)) : below.get(key)
+      )
+  }
+}
+
+const fault = <A, E>(effect: Effect.Effect<A, E>) => Effect.map(Effect.flip(effect), (failure) => ({ ...failure }))
+
+const ghost = WorkspaceId.make("ghost")
+
+describe("the addresses of workspaces in a store", () => {
+  test("say whose they are and how deep others lie below, and are written no more than that needs", () =>
+    inStore((hosting, storage) =>
+      Effect.gen(function* () {
+        const at = (address: string) => addressRecord(storage, address)
+        const host = workspace("host", "https://id.example")
+        const deep = workspace("deep", "https://id.example/t/deep")
+        yield* hosting.add(acme)
+        expect(yield* at("acme.example")).toEqual({
+          _tag: "Address",
+          at: "acme.example",
+          workspace: acme.id,
+          deepest: 0,
+          writes: 1
+        })
+        const id = { _tag: "Address", at: "id.example" }
+        yield* hosting.add(beta)
+        expect(yield* at("id.example")).toEqual({ ...id, workspace: null, deepest: 1, writes: 1 } as never)
+        yield* hosting.add(workspace("gamma", "https://id.example/gamma"))
+        expect((yield* at("id.example"))?.writes).toBe(1)
+        yield* hosting.add(deep)
+        expect(yield* at("id.example")).toEqual({ ...id, workspace: null, deepest: 2, writes: 2 } as never)
+        yield* hosting.add(host)
+        expect(yield* at("id.example")).toEqual({ ...id, workspace: host.id, deepest: 2, writes: 3 } as never)
+        yield* hosting.add(workspace("delta", "https://id.example/delta"))
+        yield* hosting.add(workspace("deeper", "https://id.example/t/u/deeper"))
+        expect(yield* at("id.example")).toEqual({ ...id, workspace: host.id, deepest: 3, writes: 4 } as never)
+        expect(yield* hosting.at("id.example")).toEqual({ workspace: host, deepest: 3 })
+        yield* hosting.move(acme.id, elsewhere)
+        expect(yield* at("acme.example")).toMatchObject({ workspace: null, deepest: 0 })
+        expect(yield* hosting.list({ after: undefined, limit: 7 })).toMatchObject({ next: undefined })
+        expect((yield* hosting.list({ after: undefined, limit: 7 })).values).toHaveLength(7)
+      })
+    ))
+
+  test("are asked about who was there: not taken for another's, nor for one that is not there any more", () =>
+    inStore((hosting, storage) =>
+      Effect.gen(function* () {
+        yield* hosting.add(acme)
+        yield* hosting.add(beta)
+        const { workspace: known } = yield* hosting.at("acme.example")
+        expect(yield* hosting.at("acme.example", known)).toEqual({ workspace: acme, deepest: 0 })
+        expect(yield* hosting.at("id.example/beta", known)).toEqual({ workspace: beta, deepest: 0 })
+        expect(yield* hosting.at("nowhere.example", known)).toEqual({ workspace: undefined, deepest: 0 })
+        const never = workspace("never", "https://acme.example")
+        expect(yield* hosting.at("acme.example", never)).toEqual({ workspace: acme, deepest: 0 })
+        yield* hosting.move(acme.id, elsewhere)
+        yield* leave(storage, "acme.example", acme.id)
+        expect(yield* hosting.at("acme.example", known)).toEqual({ workspace: undefined, deepest: 0 })
+        expect(yield* hosting.at("acme.example")).toEqual({ workspace: undefined, deepest: 0 })
+      })
+    ))
+
+  test("are free where whoever has them is nowhere, and not where somebody is there who is not told yet", () =>
+    inStore((hosting, storage) =>
+      Effect.gen(function* () {
+        yield* leave(storage, "acme.example", ghost)
+        expect(yield* hosting.at("acme.example")).toEqual({ workspace: undefined, deepest: 0 })
+        expect(yield* hosting.add(acme)).toBe("added")
+        expect((yield* hosting.at("acme.example")).workspace).toEqual(acme)
+        // A second try brings back one whose address was lost.
+        for (const again of [hosting.add(acme), hosting.move(acme.id, acme.issuer)]) {
+          yield* leave(storage, "acme.example", ghost)
+          yield* again
+          expect((yield* hosting.at("acme.example")).workspace).toEqual(acme)
+        }
+        const rival = { ...beta, issuer: acme.issuer }
+        yield* makeRecords(storage, hostedKind).insert(registry, { _tag: "Workspace", workspace: rival }, "rival")
+        yield* leave(storage, "acme.example", rival.id)
+        expect(yield* fault(hosting.add(acme))).toMatchObject({ reason: "address_taken", workspace: acme.id })
+        // It was there before, so it stays.
+        expect(yield* hosting.find(acme.id)).toEqual(acme)
+      })
+    ))
+
+  const rows: ReadonlyArray<readonly [who: string, WorkspaceId | null, outcome: "added" | "address_taken"]> = [
+    ["another", ghost, "address_taken"],
+    ["nobody", null, "added"],
+    ["the same, in another process", acme.id, "added"]
+  ]
+  for (const [who, holder, outcome] of rows) {
+    test(`go to who came first: ${who}, between the look and the write`, () =>
+      inStore((hosting, storage) =>
+        Effect.gen(function* () {
+          const late = { id: idAt("acme.example"), look: 2 }
+          const slow = makeHosting(interrupted(storage, late, leave(storage, "acme.example", holder)), yield* Entropy)
+          const added = yield* Effect.result(slow.add(acme))
+          if (outcome === "added") expect(added).toEqual(Result.succeed("added"))
+          else expect(added).toMatchObject({ failure: { reason: outcome, workspace: acme.id } })
+          expect(yield* hosting.find(acme.id)).toEqual(outcome === "added" ? acme : undefined)
+        }).pipe(Effect.provide(Entropy.layer))
+      ))
+  }
+
+  test("are left to whoever took them while another moved", () =>
+    inStore((hosting, storage) =>
+      Effect.gen(function* () {
+        const entropy = yield* Entropy
+        const to = "id.example/t/acme"
+        const rival = { ...beta, issuer: elsewhere }
+        yield* hosting.add(acme)
+        // Before acme is to be found there, the address is anybody's.
+        const overtaken = makeHosting(interrupted(storage, { id: "is acme", look: 2 }, hosting.add(rival)), entropy)
+        expect(yield* fault(overtaken.move(acme.id, elsewhere))).toMatchObject({
+          reason: "address_taken",
+          workspace: acme.id
+        })
+        expect(yield* hosting.find(acme.id)).toEqual(acme)
+        expect((yield* hosting.at("acme.example")).workspace).toEqual(acme)
+        expect((yield* hosting.at(to)).workspace).toEqual(rival)
+      }).pipe(Effect.provide(Entropy.layer))
+    ))
+
+  test("are not given up where somebody else has the former one already", () =>
+    inStore((hosting, storage) =>
+      Effect.gen(function* () {
+        const entropy = yield* Entropy
+        const follower = { ...beta, issuer: acme.issuer }
+        yield* hosting.add(acme)
+        const to = "id.example/t/acme"
+        const moving = { id: idAt(to), look: 4 }
+        const slow = makeHosting(interrupted(storage, moving, hosting.add(follower)), entropy)
+        expect(yield* slow.move(acme.id, elsewhere)).toBe(acme.issuer)
+        expect((yield* hosting.at("acme.example")).workspace).toEqual(follower)
+        expect((yield* hosting.at(to)).workspace?.id).toBe(acme.id)
+        // To where it is already changes nothing.
+        expect(yield* hosting.move(acme.id, elsewhere)).toBe(elsewhere)
+        expect((yield* hosting.at(to)).workspace?.id).toBe(acme.id)
       }).pipe(Effect.provide(Entropy.layer))
     ))
 })

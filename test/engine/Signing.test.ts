@@ -1,14 +1,17 @@
 import { describe, expect, test } from "bun:test"
-import { Duration, Effect, Result } from "effect"
+import { Duration, Effect, Layer, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { compactVerify, importJWK } from "jose"
+import * as Memory from "../../adapters/memory/Memory.ts"
 import { moveWorkspace } from "../../core/engine/Openings.ts"
+import { missingSealKey } from "../../core/engine/Signing.ts"
 import type { SigningKeys } from "../../core/engine/signingKeys.ts"
 import { keptForHints, signsFor } from "../../core/engine/signingKeys.ts"
-import { SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import { SignatureFault, type Signatures, type Wrapping } from "../../core/ports/Signatures.ts"
+import { currentInstant, Instant } from "../../core/rules/Instant.ts"
+import type { Algorithm } from "../../core/rules/Jwk.ts"
 import { Issuer } from "../../core/workspace/Workspace.ts"
-import { inWorld, keyFrom, realSignatures, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
 
 const signing = { signatures: realSignatures }
 const failed = new SignatureFault({ reason: "failed" })
@@ -236,4 +239,159 @@ describe("signing keys", () => {
       { signatures }
     )
   })
+})
+
+/** The adapter, and how often it was asked for what. */
+const counted = () => {
+  const asked: Array<"makeKey" | "signer" | "rewrap"> = []
+  const wrappings: Array<Wrapping> = []
+  const note = <A>(what: (typeof asked)[number], call: A): A => {
+    asked.push(what)
+    return call
+  }
+  const signatures: Signatures["Service"] = {
+    ...realSignatures,
+    makeKey: (algorithm, wrappingOf) =>
+      note(
+        "makeKey",
+        realSignatures.makeKey(algorithm, (publicKey) => {
+          const wrapping = wrappingOf(publicKey)
+          wrappings.push(wrapping)
+          return wrapping
+        })
+      ),
+    signer: (wrapped, algorithm) => note("signer", realSignatures.signer(wrapped, algorithm)),
+    rewrap: (wrapped, wrapping) => note("rewrap", realSignatures.rewrap(wrapped, wrapping))
+  }
+  return { asked, signatures, wrappings }
+}
+
+describe("what signing costs", () => {
+  /** What a step asks of the adapter and of the store. */
+  const costOf = Effect.fnUntraced(function* <A, E>(
+    world: World,
+    asked: Array<string>,
+    step: Effect.Effect<A, E>
+  ): Effect.fn.Return<ReadonlyArray<string>, E> {
+    const { get, insert, replace } = world.calls
+    for (const all of [asked, get, insert, replace]) all.length = 0
+    yield* step
+    return [...asked, ...get.map(() => "get"), ...insert.map(() => "insert"), ...replace.map(() => "replace")]
+  })
+
+  test("is a key once, a look where what is known is too old, and nothing in between", () => {
+    const { asked, signatures } = counted()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const cost = <A, E>(step: Effect.Effect<A, E>) => costOf(world, asked, step)
+          const { signing } = world.services
+          expect(yield* cost(keep(world))).toEqual(["get"])
+          expect(yield* cost(rotate(world))).toEqual(["get"])
+          expect(yield* rotate(world)).toBeUndefined()
+          expect(yield* signing.verifying(theWorkspace, "any", Instant.make(t0))).toEqual([])
+          expect(yield* signing.retire(theWorkspace, "any", "compromised", Instant.make(t0))).toBe("unknown")
+          expect((yield* cost(sign(world))).filter((what) => what !== "get")).toEqual(["makeKey", "signer", "insert"])
+          expect(yield* cost(sign(world))).toEqual([])
+          const other = yield* world.elsewhere
+          expect(yield* cost(sign(other))).toEqual(["signer", "get"])
+          expect(yield* cost(sign(other))).toEqual([])
+          yield* TestClock.adjust("5 seconds")
+          expect(yield* cost(sign(other))).toEqual(["signer", "get"])
+          // For longer than before: the record learns of it.
+          expect(yield* cost(sign(other, 2 * hour))).toEqual(["signer", "get", "get", "replace"])
+          expect(yield* cost(sign(other, 2 * hour))).toEqual([])
+          const [one = ""] = kidsOf(yield* stored(world))
+          const retire = (kid: string, how: "expired" | "compromised") =>
+            signing.retire(theWorkspace, kid, how, Instant.make(t0))
+          expect(yield* cost(retire(one, "expired"))).toEqual(["get"])
+          expect(yield* cost(retire("another", "compromised"))).toEqual(["get", "get"])
+          expect(yield* cost(keep(world))).toEqual(["get"])
+          expect(yield* cost(rotate(world))).toEqual(["makeKey", "get", "get", "replace"])
+          expect(yield* cost(rotate(world))).toEqual(["get"])
+        }),
+      { signatures }
+    )
+  })
+
+  test("keys by which others verify are at hand, and asked for where one is not among them", () => {
+    const { asked, signatures } = counted()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* sign(world)
+          yield* rotate(world)
+          const [one, two] = (yield* stored(world))?.keys ?? []
+          const told = [one, two].map((key) => ({ ...key?.publicKey, kid: key?.kid, alg: "ES256" }))
+          const verifying = Effect.suspend(() => world.services.signing.verifying(theWorkspace, kid, Instant.make(t0)))
+          let kid = "another"
+          for (const [next, looks] of [
+            ["another", 1],
+            [one?.kid, 0],
+            [two?.kid, 0],
+            ["another", 1]
+          ] as const) {
+            kid = next ?? ""
+            expect(yield* costOf(world, asked, verifying)).toHaveLength(looks)
+            expect([kid, yield* verifying]).toEqual([kid, told as never])
+          }
+        }),
+      { signatures }
+    )
+  })
+
+  test("nothing, of a server that signs nothing any more", () => {
+    const { asked, signatures } = counted()
+    const store = Layer.succeedContext(Effect.runSync(Effect.scoped(Layer.build(Memory.layer))))
+    return inWorld((world) => sign(world), { signatures, store }).then(() =>
+      inWorld((world) => Effect.map(costOf(world, asked, keep(world)), (cost) => expect(cost).toEqual([])), { store })
+    )
+  })
+})
+
+describe("the private part of a key", () => {
+  test("is wrapped alike in every release", () => {
+    const { signatures, wrappings } = counted()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* sign(world)
+          const [kid] = kidsOf(yield* stored(world))
+          expect(
+            wrappings.map(({ boundTo, key }) => [boundTo, Buffer.from(Redacted.value(key)).toString("hex")])
+          ).toEqual([
+            [`home https://auth.example.com ${kid}`, "a907125ae2c9e3b7641a784abee13cbbb131727ab14afa872344c6ef29fd280b"]
+          ])
+        }),
+      { signatures }
+    )
+  })
+
+  test("goes over to the first seal key where the ring has its own, beside one that cannot, which is said", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const signBy = (algorithm: Algorithm) =>
+            Effect.flatMap(currentInstant, (now) =>
+              world.services.signing.ready(theWorkspace, { algorithm, life: hour }, now)
+            )
+          yield* signBy("ES256")
+          world.turnRing(() => [keyFrom(2), keyFrom(1)])
+          yield* signBy("RS256")
+          world.turnRing(() => [keyFrom(3), keyFrom(2)])
+          yield* keep(world)
+          const keys = (yield* stored(world))?.keys ?? []
+          expect(keys.map(({ wrapped }) => wrapped.by)).toEqual([keyFrom(1).id, keyFrom(3).id])
+          expect(world.log.join("\n")).toContain(JSON.stringify({ workspace: "home", kid: keys[0]?.kid }))
+          const find = (id: string) => [keyFrom(3), keyFrom(2)].find((key) => key.id === id)
+          expect(keys.map((key) => missingSealKey(key, find))).toEqual([keyFrom(1).id, undefined])
+        }),
+      signing
+    ))
+
+  test("is made before the workspace was ever opened, too", () =>
+    inWorld((world) => Effect.map(sign(world), (jws) => expect(jws.split(".")).toHaveLength(3)), {
+      ...signing,
+      unopened: true
+    }))
 })

@@ -97,6 +97,30 @@ describe("noting last uses", () => {
       })
     ))
 
+  test("is one write for a use that is later than what is stored, and none for one that is not", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const flushed = Effect.fnUntraced(function* (at: number) {
+          const usage = usageOf(world)
+          usage.saw("client", world.workspace.id, "one", Instant.make(at))
+          const { insert, replace } = world.calls
+          insert.length = 0
+          replace.length = 0
+          expect(yield* usage.flush).toBe(1)
+          const used = yield* usageOf(world).lastUse("client", world.workspace.id, "one")
+          return [insert.length, replace.length, Option.getOrThrow(used) - t0]
+        })
+        expect(yield* flushed(t0 + 5)).toEqual([1, 0, 5])
+        expect(yield* flushed(t0 + 5)).toEqual([0, 0, 5])
+        expect(yield* flushed(t0 + 4)).toEqual([0, 0, 5])
+        expect(yield* flushed(t0 + 6)).toEqual([0, 1, 6])
+        const use = { id: "client:one", usedAt: start }
+        expect([usageKind.id(use), usageKind.owner(use)]).toEqual(["client:one", "usage"])
+        expect(usageKind.expiresAt(use)).toBe(later(start, 400 * 86_400_000))
+        expect(yield* usageOf(world).lastUse("client", world.workspace.id, "another")).toEqual(Option.none())
+      })
+    ))
+
   test("is done many at once, and what fails takes nobody along", () =>
     inWorld((world) =>
       Effect.gen(function* () {
@@ -190,5 +214,7 @@ describe("last uses that are not written yet", () => {
     const unwritten = unwrittenOf(...uses)
     unwritten.postpone(useOf(here, "a", 1))
     expect(unwritten.snapshot().map(({ id }) => id)).toEqual(["c", "d", "b", "a"])
+    expect(unwritten.snapshot()).toHaveLength(4)
+    expect(timeOf(unwrittenOf(), useOf(here, "a", 1))).toBeUndefined()
   })
 })

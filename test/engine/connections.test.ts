@@ -129,6 +129,7 @@ test("a grant of a client's own has nothing beside it, nor has one that ended or
   const own = { ...standing(), id: idOf(1), client: clientOf("a") }
   const ended = revoked({ ...standing(), id: idOf(2), client: clientOf("a") }, "by_user", policy, t0)
   expect(run(grantsBeside(listOf([own, ended, { ...key(), id: idOf(3) }]), own))).toEqual([own])
+  expect(run(grantsBeside(() => Effect.die("not asked"), key()))).toEqual([key()])
   const nobodys = { ...ended, client: null } as Grant
   expect(run(grantsBeside(() => Effect.die("not asked"), nobodys))).toEqual([nobodys])
 })
@@ -162,6 +163,7 @@ test("a page says where the next begins, and no page follows the last", () => {
   expect(pageBehind(1, 2)).toEqual({ ids: [2, 3], next: 3 })
   expect(pageBehind(3, 2)).toEqual({ ids: [4], next: undefined })
   expect(pageBehind(2, 2)).toEqual({ ids: [3, 4], next: undefined })
+  expect(pageBehind(undefined, 0)).toEqual({ ids: [], next: undefined })
   expect(pageBehind(undefined, 5)).toEqual({ ids: [0, 1, 2, 3, 4], next: undefined })
   expect(pageBehind(4, 2)).toEqual({ ids: [], next: undefined })
 })

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import {
   type DrawnKey,
   dueAt,
+  goneAt,
   keptForHints,
   publishedAt,
   publishedFor,
@@ -96,6 +97,64 @@ describe("a workspace's signing keys", () => {
     expect(retire(two, "one", later(begins, hour + day)).outcome).toBe("retired")
     const undone = retire(two, "two", at(day))
     expect([undone.outcome, kids(undone.keys.keys)]).toEqual(["retired", ["one"]])
+  })
+
+  test("of one algorithm know nothing of those of another", () => {
+    const both = readyFor(first, "RS256", day, keyOf("rsa", "RS256"), at(day)) ?? none
+    const two = rotated(both, keyOf("two"), at(2 * day))
+    const begins = at(2 * day + 15 * minute)
+    expect(
+      two.keys.map(({ algorithm, kid, life, madeAt, signsFrom }) => [kid, algorithm, life, madeAt, signsFrom])
+    ).toEqual([
+      ["one", "ES256", hour, t0, t0],
+      ["rsa", "RS256", day, at(day), at(day)],
+      ["two", "ES256", hour, at(2 * day), begins]
+    ])
+    expect(two.keys.map((key) => stateAt(two, key, at(2 * day)))).toEqual(["current", "current", "next"])
+    expect(two.keys.map((key) => stateAt(two, key, begins))).toEqual(["retired", "current", "current"])
+    // The one of the other algorithm neither makes way for it nor is kept for less time by it.
+    const gone = later(begins, hour + 5 * minute)
+    expect(two.keys.map((key) => goneAt(two, key))).toEqual([gone, undefined, undefined])
+    expect(kids(publishedAt(two, later(gone, -1)))).toEqual(["one", "rsa", "two"])
+    expect(kids(publishedAt(two, gone))).toEqual(["rsa", "two"])
+    const untold = later(gone, 30 * day)
+    expect(tidied(two, later(untold, -1))).toBe(two)
+    expect(kids(tidied(two, untold).keys)).toEqual(["rsa", "two"])
+    // Nor is it due, or waits, for the other.
+    expect(withoutNext(two, at(2 * day))).toEqual(["RS256"])
+    expect([dueAt(both, at(90 * day)), dueAt(both, at(91 * day))]).toEqual([["ES256"], ["ES256", "RS256"]])
+    expect(dueAt(two, at(91 * day))).toEqual(["RS256"])
+    // Asked to live longer, one does.
+    const longer = readyFor(two, "RS256", 2 * day, undefined, at(2 * day))
+    expect(longer?.keys.map(({ life }) => life)).toEqual([hour, 2 * day, hour])
+    expect(withdrawn(both, "rsa", keyOf("three"), at(day))).toEqual({ keys: both, outcome: "signs" })
+  })
+
+  test("stand by when they sign, whenever they were made, and one with none before it lives for no time yet", () => {
+    const next = rotated(first, keyOf("next"), at(day))
+    const rsa = readyFor(next, "RS256", hour, keyOf("rsa", "RS256"), at(day)) ?? none
+    expect(kids(rsa.keys)).toEqual(["one", "rsa", "next"])
+    const lone = withdrawn(rsa, "one", undefined, later(at(day), 15 * minute))
+    expect([kids(lone.keys.keys), lone.outcome]).toEqual([["rsa", "next"], "retired"])
+    const nobodys: SigningKeys = { ...none, keys: next.keys.slice(1) }
+    // Its only key waits: nothing signs yet, so that there is no life to take over.
+    const early = { ...nobodys, keys: nobodys.keys.map((key) => ({ ...key, algorithm: "EdDSA" as const })) }
+    expect(rotated(early, keyOf("other", "EdDSA"), at(day))).toBe(early)
+    expect(signingAt(early, "EdDSA", at(day))).toBeUndefined()
+  })
+
+  test("that were withdrawn leave the others: one that waits, one that signed", () => {
+    const two = rotated(first, keyOf("two"), at(day))
+    const begins = at(day + 15 * minute)
+    expect(withdrawn(two, "nobody", undefined, at(day))).toEqual({ keys: two, outcome: "unknown" })
+    expect([kids(withdrawn(two, "two", undefined, at(day)).keys.keys)]).toEqual([["one"]])
+    expect([kids(withdrawn(two, "one", undefined, begins).keys.keys)]).toEqual([["two"]])
+    const anew = withdrawn(two, "one", keyOf("three"), at(day + 1))
+    expect(anew.outcome).toBe("retired")
+    expect(anew.keys.keys.map(({ kid, life, signsFrom }) => [kid, life, signsFrom])).toEqual([
+      ["three", hour, at(day + 1)],
+      ["two", hour, begins]
+    ])
   })
 
   test("lose one that others have at once, and another signs in its place", () => {

@@ -6,6 +6,7 @@ import type { Records } from "../../core/engine/Records.ts"
 import { cleanUpOrWarn, makeGrantDecisions, transact } from "../../core/engine/transact.ts"
 import { answer, answerAndKeep, refuse, refuseAndKeep } from "../../core/grant/Decision.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
+import { revoked } from "../../core/grant/revoke.ts"
 import { Conflict, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Contended } from "../../core/rules/Refusal.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -331,17 +332,19 @@ describe("decisions about grants", () => {
   /** One grant in a store, and how often it was read. `held`: what a read waits for. */
   const shelfOf = (start: Grant) => {
     let kept: Kept<Grant> = { value: start, version: 1, command: "start" }
-    const on = { reads: 0, held: Effect.void as Effect.Effect<void>, kept: () => kept.value }
+    const held: Effect.Effect<void> = Effect.void
+    const on = { reads: 0, held, gone: false, lost: false, kept: () => kept.value }
     const records: Records<Grant> = {
       get: () =>
         Effect.suspend(() => {
           on.reads++
-          const found = kept
+          const found = on.gone ? undefined : kept
           return Effect.as(on.held, found)
         }),
       insert: () => Effect.die("it is there"),
       replace: (_workspace, version, value, command) =>
-        Effect.suspend((): Effect.Effect<void, Conflict> => {
+        Effect.suspend((): Effect.Effect<void, Conflict | StorageUnavailable> => {
+          if (on.lost) return Effect.fail(away("not_done"))
           if (version !== kept.version) return Effect.fail(new Conflict())
           kept = { value, version: version + 1, command }
           return Effect.void
@@ -414,6 +417,28 @@ describe("decisions about grants", () => {
         decisions.forget(home, own.id)
         yield* epoch
         expect(on.reads).toBe(reads + 3)
+      })
+    ))
+
+  test("leave no copy behind of a grant that ended, or where the answer of the store was lost", () =>
+    run(
+      Effect.gen(function* () {
+        const { decisions, on } = shelfOf(own)
+        const ends = (grant: Grant | undefined) =>
+          grant === undefined ? answer(0) : answerAndKeep(revoked(grant, "by_owner", policy, t0), 0)
+        const tagged = (grant: Grant | undefined) => answer(grant?._tag)
+        const tag = Effect.suspend(() => decisions.decideOwn(home, own.id, tagged, t0))
+        expect(yield* tag).toEqual(Result.succeed("Standing"))
+        on.lost = true
+        expect(yield* Effect.flip(decisions.decide(home, own.id, ends))).toEqual(away("not_done"))
+        on.lost = false
+        const { reads } = on
+        expect(yield* tag).toEqual(Result.succeed("Standing"))
+        expect(on.reads).toBe(reads + 1)
+        yield* decisions.decide(home, own.id, ends)
+        expect(yield* tag).toEqual(Result.succeed("Revoked"))
+        on.gone = true
+        expect(yield* tag).toEqual(Result.succeed(undefined))
       })
     ))
 
