@@ -17,3 +17,23 @@ export const fieldProblems = ({ body }: Pick<HttpResponse, "body">): ReadonlyArr
 /** The reason that a page gives for an empty list. */
 export const emptyList = ({ body }: Pick<HttpResponse, "body">): string | undefined =>
   /class="panel empty" data-list="([^"]*)"/.exec(body)?.[1]
+
+const attributeOf = (tag: string, name: string): string | undefined =>
+  new RegExp(`\\s${name}="([^"]*)"`)
+    .exec(tag)?.[1]
+    ?.replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+
+/** What stands in the fields that a person sees on a page: texts, the chosen of several, and the boxes that are ticked. */
+export const typedOn = ({ body }: Pick<HttpResponse, "body">): Readonly<Record<string, string>> => {
+  const typed: Record<string, string> = {}
+  const [, main = body] = body.split("<main")
+  for (const [tag, options] of main.matchAll(/<input [^>]*>|<select [^>]*>([\s\S]*?)<\/select>/g)) {
+    const name = attributeOf(tag, "name")
+    if (name === undefined || tag.includes('type="hidden"')) continue
+    const chosen = options === undefined ? tag : (/<option [^>]* selected>/.exec(options)?.[0] ?? "")
+    if (!tag.includes('type="checkbox"') || tag.includes(" checked")) typed[name] = attributeOf(chosen, "value") ?? ""
+  }
+  return typed
+}

@@ -24,7 +24,7 @@ const spoken = new Set([
 const among = new Set(["span", "bdi", "code", "time", "strong", "em"])
 const neverClosed = new Set(["input", "br", "img"])
 /** Of a class, what a person sees of it. */
-const seen = /\b(?:badge|danger|primary|notice-\w+)\b/g
+const seen = /\b(?:badge|danger|plain|primary|notice-\w+)\b/g
 /** Words, and what is the same wherever it stands. */
 const leftOut = new Set(["title", "aria-label", "tabindex"])
 const usual = new Set(["form method=post", "button type=submit", "input type=text", "details name=confirm"])
@@ -57,13 +57,20 @@ const outlineOf = (source: string, numbers: Map<string, number>): string => {
   let speaking: string | undefined
   let words = ""
   const numbered = (text: string): string => {
-    const plain = text.replaceAll(/\s+/g, " ").trim()
-    if (!/[\p{L}\p{N}]/u.test(plain)) return plain
-    if (!numbers.has(plain)) numbers.set(plain, numbers.size + 1)
-    return `#${numbers.get(plain)}`
+    if (!/[\p{L}\p{N}]/u.test(text)) return text
+    if (!numbers.has(text)) numbers.set(text, numbers.size + 1)
+    return `#${numbers.get(text)}`
   }
+  /** Part by part, so that it shows where one of them is not there. */
+  const inNumbers = (text: string): string =>
+    text
+      .replaceAll(/\s+/g, " ")
+      .trim()
+      .split(/([,:;] )/)
+      .map(numbered)
+      .join("")
   const finish = (): void => {
-    const parts = words.split(/(‹[^›]*›|\{[^}]*\})/).map((part, index) => (index % 2 === 1 ? part : numbered(part)))
+    const parts = words.split(/(‹[^›]*›|\{[^}]*\})/).map((part, index) => (index % 2 === 1 ? part : inNumbers(part)))
     const line = parts.filter((part) => part !== "").join(" ")
     words = ""
     if (line !== "") lines.push(speaking === undefined ? indented(line) : `${lines.pop()}: ${line}`)

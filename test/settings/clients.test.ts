@@ -1,15 +1,14 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Result } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { layer as memory } from "../../adapters/memory/Memory.ts"
 import { readClientKey, sealedPrefix } from "../../core/client/ClientIdentifier.ts"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { register } from "../../core/client/register.ts"
-import { registerClient as addClient, drawClient } from "../../core/engine/administerClients.ts"
+import { registerClient as addClient } from "../../core/engine/administerClients.ts"
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
-import type { HttpResponse } from "../../core/http/Http.ts"
 import { clientTitle } from "../../core/pages/Consent.ts"
+import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
@@ -22,219 +21,12 @@ import {
   signInToApp,
   tokenRequest
 } from "../given/flow.ts"
-import { emptyList, noticeOn } from "../given/page.ts"
+import { emptyList, noticeOn, typedOn } from "../given/page.ts"
 import { keyOf, signingClient } from "../given/pushing.ts"
-import { realSignatures, type World } from "../given/World.ts"
-import { allPages, follow, idsOn, inSettings, look, nextOf, post } from "./given.ts"
+import { realSignatures } from "../given/World.ts"
+import { allPages, crowd, follow, idsOn, inSettings, look, nextOf, post, shownOn } from "./given.ts"
 
 const owner = UserId.make("owner")
-
-/** Clients as they are kept, without the requests before them. */
-const crowd = Effect.fnUntraced(function* (world: World, count: number, name: (n: number) => string) {
-  const ids: Array<string> = []
-  for (let n = 0; n < count; n++) {
-    const metadata = { client_name: name(n), redirect_uris: [`https://host-${n}.example/cb`] }
-    const request = Result.getOrThrow(readRegistration(world.services, JSON.stringify(metadata)))
-    const fresh = drawClient(world.services.entropy)
-    const made = Result.getOrThrow(
-      register(world.services, request, world.services.policy, yield* currentInstant, fresh, "itself")
-    )
-    yield* world.services.clients.add(world.workspace.id, made.client)
-    ids.push(made.client.id)
-  }
-  return ids
-})
-
-const machine = {
-  client_name: "Nightly <b>job</b>",
-  client_uri: "https://jobs.example",
-  grant_types: ["authorization_code", "client_credentials"]
-}
-
-const inApproved = <A, E>(body: (world: World) => Effect.Effect<A, E>) =>
-  inSettings(body, { policy: { workspaceAccess: "approved" } })
-
-/** The part of the page that names those who wait. */
-const waitingOn = (page: HttpResponse): string =>
-  /<section aria-labelledby="waiting">[\s\S]*?<\/section>/.exec(page.body)?.[0] ?? ""
-
-describe("clients that ask for access without a person", () => {
-  test("wait on a list of their own, with name, hosts, when and from where", () =>
-    inApproved((world) =>
-      Effect.gen(function* () {
-        expect(waitingOn(yield* look(world, "owner", "clients"))).toBe("")
-        const client = yield* registerClient(world, machine, { peer: "203.0.113.9" })
-        const person = yield* registerClient(world)
-        yield* TestClock.adjust("2 hours")
-        const list = waitingOn(yield* look(world, "owner", "clients"))
-        for (const words of [
-          "Nightly &lt;b&gt;job",
-          client.id,
-          "app.example.org",
-          "jobs.example",
-          "2 hours ago",
-          "203.0.113.9"
-        ]) {
-          expect(list.replaceAll("<wbr>", "")).toContain(words)
-        }
-        expect(list).not.toContain(person.id)
-        expect(waitingOn(yield* look(world, "owner", "clients", "?q=nightly"))).toBe("")
-      })
-    ))
-
-  test("leave it by an owner's answer, which can be taken back", () =>
-    inApproved((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, machine)
-        const token = tokenRequest(world, client, { grant_type: "client_credentials" })
-        const say = Effect.fnUntraced(function* (action: "approve" | "refuse", done: string) {
-          const answer = yield* post(world, "owner", "clients", { action, id: client.id })
-          expect(header(answer, "location")).toBe(`/settings/clients?done=${done}`)
-          const page = yield* follow(world, "owner", answer)
-          expect(noticeOn(page)).toBe("done")
-          expect(waitingOn(page)).toBe("")
-          return page.body
-        })
-        const offered = ['value="approve"', 'value="refuse"']
-        const shows = (page: string) => offered.map((action) => page.includes(action))
-        expect(shows((yield* look(world, "owner", "clients")).body)).toEqual([true, true])
-        expect(shows(yield* say("refuse", "client-refused"))).toEqual([true, false])
-        expect((yield* token).status).toBe(400)
-        expect(shows(yield* say("approve", "client-approved"))).toEqual([false, true])
-        expect((yield* token).status).toBe(200)
-        expect(world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "ClientChanged")).toEqual([
-          { _tag: "ClientChanged", client: client.id, change: "refused", by: owner },
-          { _tag: "ClientChanged", client: client.id, change: "approved", by: owner }
-        ])
-      })
-    ))
-
-  test("are answered by owners only, and only where they ask and are there", () =>
-    inApproved((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, machine)
-        const person = yield* registerClient(world)
-        expect((yield* post(world, "alice", "clients", { action: "approve", id: client.id })).status).toBe(403)
-        for (const [id, done] of [
-          [person.id, "client-not-asked"],
-          ["A".repeat(22), "client-gone"]
-        ] as const) {
-          const answer = yield* post(world, "owner", "clients", { action: "approve", id })
-          expect(header(answer, "location")).toBe(`/settings/clients?done=${done}`)
-          expect(noticeOn(yield* follow(world, "owner", answer))).toBe("problem")
-        }
-      })
-    ))
-
-  test("are told a page at a time", () =>
-    inApproved((world) =>
-      Effect.gen(function* () {
-        const ids: Array<string> = []
-        for (let n = 0; n < shownMost + 3; n++) ids.push((yield* registerClient(world, machine)).id)
-        const waiting = (page: HttpResponse) => [
-          ...new Set([...waitingOn(page).matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id))
-        ]
-        const first = yield* look(world, "owner", "clients")
-        expect(waiting(first)).toHaveLength(shownMost)
-        const next = /href="[^"]*(\?waiting=[^"]*)"/.exec(waitingOn(first))?.[1] ?? ""
-        const second = yield* look(world, "owner", "clients", next)
-        expect([...waiting(first), ...waiting(second)]).toEqual([...ids].sort())
-      })
-    ))
-
-  describe("and whose registration is no record yet", () => {
-    const inRowless = <A, E>(body: (world: World) => Effect.Effect<A, E>) =>
-      inSettings(body, { policy: { workspaceAccess: "approved", registrationRows: "at_consent" } })
-
-    const namedOn = (page: HttpResponse): string =>
-      /<section aria-labelledby="named">[\s\S]*?<\/section>/.exec(page.body)?.[0] ?? ""
-
-    const lookAt = (world: World, id: string) =>
-      Effect.map(look(world, "owner", "clients", `?${new URLSearchParams({ client_id: id })}`), namedOn)
-
-    const writes = ({ calls }: World) => [...calls.insert, ...calls.replace, ...calls.remove]
-
-    test("are looked at and answered by their id", () =>
-      inRowless((world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, machine, { peer: "203.0.113.9" })
-          expect(client.id).toStartWith(sealedPrefix)
-          yield* TestClock.adjust("2 hours")
-          const list = yield* look(world, "owner", "clients")
-          expect(waitingOn(list)).toBe("")
-          expect(namedOn(list)).toContain('name="client_id"')
-          const found = (yield* lookAt(world, ` ${client.id}\n`)).replaceAll("<wbr>", "")
-          for (const words of ["Nightly &lt;b&gt;job", "app.example.org", "jobs.example", "2 hours ago"]) {
-            expect(found).toContain(words)
-          }
-          expect([...found.matchAll(/name="action" value="([^"]*)"/g)].map(([, action]) => action)).toEqual([
-            "approve",
-            "refuse"
-          ])
-          expect([...found.matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id)).toEqual([client.id, client.id])
-          expect(writes(world)).toEqual([])
-          const answer = yield* post(world, "owner", "clients", { action: "approve", id: client.id, q: "" })
-          expect(noticeOn(yield* follow(world, "owner", answer))).toBe("done")
-          expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
-          const key = Option.getOrThrow(readClientKey(client.id))
-          expect(world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "ClientChanged")).toEqual([
-            { _tag: "ClientChanged", client: key, change: "approved", by: owner }
-          ])
-          // By its id it is found as it is in the list, where it stands now.
-          expect(idsOn(yield* look(world, "owner", "clients"))).toEqual([key])
-          expect(yield* lookAt(world, client.id)).toContain('value="refuse"')
-          const taken = yield* post(world, "owner", "clients", { action: "refuse", id: client.id })
-          expect(header(taken, "location")).toBe("/settings/clients?done=client-refused")
-          expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(400)
-        })
-      ))
-
-    test("are nobody where the id is none of theirs", () =>
-      inRowless((world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, machine)
-          const person = yield* registerClient(world)
-          const forged = `${client.id.slice(0, 100)}${client.id[100] === "A" ? "B" : "A"}${client.id.slice(101)}`
-          for (const id of ["x", forged, client.id.slice(0, -4), person.id, "https://app.example/client.json"]) {
-            const found = yield* lookAt(world, id)
-            expect(found).toContain('aria-invalid="true"')
-            expect(found).not.toContain('value="approve"')
-            const answer = yield* post(world, "owner", "clients", { action: "approve", id })
-            const done = id === person.id ? "client-not-asked" : "client-gone"
-            expect(header(answer, "location")).toBe(`/settings/clients?done=${done}`)
-          }
-          expect(writes(world)).toEqual([])
-          expect((yield* post(world, "alice", "clients", { action: "approve", id: client.id })).status).toBe(403)
-          expect(writes(world)).toEqual([])
-        })
-      ))
-
-    test("have no form where all that wait are in the list", () =>
-      inApproved((world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, machine)
-          expect(yield* lookAt(world, client.id)).toBe("")
-        })
-      ))
-  })
-
-  test("wait nowhere where all that register may, or none but an owner's", () =>
-    Effect.runPromise(
-      Effect.forEach(["registered", "owner"] as const, (workspaceAccess) =>
-        Effect.promise(() =>
-          inSettings(
-            (world) =>
-              Effect.gen(function* () {
-                yield* registerClient(world, machine)
-                const page = yield* look(world, "owner", "clients")
-                expect([waitingOn(page), page.body.includes('value="approve"')]).toEqual(["", false])
-              }),
-            { policy: { workspaceAccess } }
-          )
-        )
-      )
-    ))
-})
 
 describe("registered clients", () => {
   test("are told with name, id, kind, maker, where they return to, and when they were last used", () =>
@@ -276,9 +68,15 @@ describe("registered clients", () => {
         const metadata = { redirect_uris: ["https://own.example/cb"], token_endpoint_auth_method: "none" }
         const request = yield* Effect.fromResult(readRegistration(world.services, JSON.stringify(metadata)))
         yield* addClient(world.services, byOwner(world), request)
+        yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        yield* registerClient(world)
         const page = yield* look(world, "owner", "clients")
         expect(page.body).toContain(clientTitle(undefined))
-        expect(idsOn(page)).toHaveLength(1)
+        expect(idsOn(page)).toHaveLength(3)
+        const kinds = [...page.body.matchAll(/<dl class="row-facts"><div><dt>[^<]*<\/dt><dd>([^<]*)</g)].map(
+          ([, kind]) => kind
+        )
+        expect(new Set(kinds).size).toBe(3)
       })
     ))
 
@@ -313,6 +111,14 @@ describe("registered clients", () => {
         const made = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
         expect(made.status).toBe(200)
         const [secret = ""] = /tsr_cs_[A-Za-z0-9_-]+/.exec(made.body) ?? []
+        expect(shownOn(made)).toBe(secret)
+        // Its client alone is below, found by its id.
+        expect([idsOn(made), nextOf(made), made.body.includes('class="pager"')]).toEqual([
+          [client.id],
+          undefined,
+          false
+        ])
+        expect(typedOn(made)).toMatchObject({ q: client.id, resource: "", profile: "standard" })
         const granted = (text: string) =>
           Effect.map(
             tokenRequest(world, { ...client, secret: text }, { grant_type: "client_credentials" }),
@@ -333,6 +139,42 @@ describe("registered clients", () => {
         expect(header(gone, "location")).toBe("/settings/clients?done=client-gone")
       })
     ))
+
+  test("a new secret is shown though its client cannot be read, and that is a warning without it", () => {
+    let isMade = false
+    const away = new StorageUnavailable({ outcome: "not_done", message: "gone fishing" })
+    const store = Layer.effect(
+      Storage,
+      Effect.map(Storage, (below) => ({
+        ...below,
+        get: (key: Parameters<typeof below.get>[0]) =>
+          isMade && key.kind === "client" ? Effect.fail(away) : below.get(key),
+        replace: (...change: Parameters<typeof below.replace>) =>
+          Effect.tap(below.replace(...change), () =>
+            Effect.sync(() => {
+              isMade = true
+            })
+          )
+      }))
+    ).pipe(Layer.provide(memory))
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+          const made = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
+          const secret = shownOn(made)
+          expect([made.status, idsOn(made), emptyList(made)]).toEqual([200, [], "none"])
+          expect(secret).toStartWith("tsr_cs_")
+          isMade = false
+          const granted = yield* tokenRequest(world, { ...client, secret }, { grant_type: "client_credentials" })
+          expect(granted.status).toBe(200)
+          const warnings = world.log.filter((line) => line.includes("StorageUnavailable"))
+          expect([warnings.length, warnings.join().includes(client.id)]).toEqual([1, true])
+          expect(warnings.join()).not.toContain(secret.slice(7))
+        }),
+      { store }
+    )
+  })
 
   test("one without a secret is offered none", () =>
     inSettings((world) =>
@@ -355,6 +197,11 @@ describe("registered clients", () => {
             header(answer, "location")
           )
         const { issuer } = world.workspace
+        const offered =
+          (yield* look(world, "owner", "clients")).body.match(/<select name="resource">[\s\S]*?<\/select>/g) ?? []
+        const values = offered.map((select) => [...select.matchAll(/value="([^"]*)"/g)].map(([, value]) => value))
+        // The public one is offered none.
+        expect(values).toEqual([["", issuer]])
         expect(yield* save(client.id, issuer)).toBe("/settings/clients?done=exchange-saved")
         expect((yield* stored())?.serves).toBe(Resource.make(issuer))
         expect((yield* look(world, "owner", "clients")).body).toContain(`<option value="${issuer}" selected>`)
@@ -447,12 +294,33 @@ describe("registered clients", () => {
   test("unknown ones are told as such", () =>
     inSettings((world) =>
       Effect.gen(function* () {
-        for (const action of ["disable", "enable", "delete"]) {
+        const acts = [
+          "disable",
+          "enable",
+          "delete",
+          "drop-secret",
+          "exchange",
+          "profile",
+          "approve",
+          "refuse",
+          "new-secret"
+        ]
+        for (const action of acts) {
           for (const id of [undefined, "x", "A".repeat(22), "A".repeat(5000)]) {
-            const answer = yield* post(world, "owner", "clients", { action, id })
-            expect(header(answer, "location")).toBe("/settings/clients?done=client-gone")
+            const fields = {
+              action,
+              id,
+              resource: world.workspace.issuer,
+              profile: "standard",
+              q: "a & b".padEnd(1100)
+            }
+            const answer = yield* post(world, "owner", "clients", fields)
+            // It leads back to the same list; a new secret, to all clients.
+            const q = action === "new-secret" ? "" : `&${new URLSearchParams({ q: fields.q.slice(0, 1024) })}`
+            expect([action, header(answer, "location")]).toEqual([action, `/settings/clients?done=client-gone${q}`])
           }
         }
+        expect((yield* post(world, "owner", "clients", { action: "profile", profile: "x" })).status).toBe(403)
       })
     ))
 
@@ -540,6 +408,7 @@ describe("registered clients", () => {
         world.calls.list.length = 0
         expect(idsOn(yield* look(world, "owner", "clients", `?q=${id}`))).toEqual([id])
         expect(world.calls.list).toEqual([])
+        expect(idsOn(yield* look(world, "owner", "clients", `?q=${id}&after=${id}`))).toEqual([])
       })
     ))
 })

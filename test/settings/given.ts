@@ -1,6 +1,10 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
+import { readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { register } from "../../core/client/register.ts"
+import { drawClient } from "../../core/engine/administerClients.ts"
 import { csrfField } from "../../core/http/csrf.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
@@ -65,3 +69,19 @@ export const allPages = Effect.fnUntraced(function* (world: World, as: string, s
 
 /** The secret on the page that shows one. */
 export const shownOn = (page: HttpResponse): string => /id="once"[^>]*value="([^"]*)"/.exec(page.body)?.[1] ?? ""
+
+/** Clients as they are kept, without the requests before them. */
+export const crowd = Effect.fnUntraced(function* (world: World, count: number, name: (n: number) => string) {
+  const ids: Array<string> = []
+  for (let n = 0; n < count; n++) {
+    const metadata = { client_name: name(n), redirect_uris: [`https://host-${n}.example/cb`] }
+    const request = Result.getOrThrow(readRegistration(world.services, JSON.stringify(metadata)))
+    const fresh = drawClient(world.services.entropy)
+    const made = Result.getOrThrow(
+      register(world.services, request, world.services.policy, yield* currentInstant, fresh, "itself")
+    )
+    yield* world.services.clients.add(world.workspace.id, made.client)
+    ids.push(made.client.id)
+  }
+  return ids
+})

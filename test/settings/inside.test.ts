@@ -4,11 +4,11 @@ import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { form, formHeaders, header } from "../given/flow.ts"
+import { form, formHeaders, header, hiddenFields } from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
 import { inWorld } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
-import { csrfOf, inSettings, look, post, sections } from "./given.ts"
+import { csrfOf, inSettings, look, post, type Section, sections } from "./given.ts"
 
 describe("settings", () => {
   test("send whoever is not signed in to do so, and back to the very page", () =>
@@ -135,6 +135,48 @@ describe("settings", () => {
       })
     ))
 
+  test("say of each form whether it did what it was to do, by the code in the address that it leads to", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const done = {
+          apps: ["app-revoked"],
+          keys: ["key-revoked"],
+          clients: [
+            ...["client-disabled", "client-enabled", "client-approved", "client-refused", "client-deleted"],
+            ...["exchange-saved", "profile-saved", "secret-dropped"]
+          ],
+          resources: ["resource-added", "resource-removed"],
+          documents: ["documents-taken", "host-blocked", "host-unblocked"],
+          issuers: ["issuer-added", "issuer-changed", "issuer-removed"]
+        } as const
+        const problem = {
+          apps: ["app-gone"],
+          keys: ["key-gone"],
+          clients: ["client-gone", "client-not-asked", "exchange-impossible", "profile-impossible", "secret-not-made"],
+          resources: ["resource-gone"],
+          documents: ["host-gone"],
+          issuers: ["issuer-gone"]
+        } as const
+        const titles = new Set<string>()
+        for (const section of sections) {
+          const titleOf = (page: { readonly body: string }) => /<title>([^<]*)/.exec(page.body)?.[1] ?? ""
+          titles.add(titleOf(yield* look(world, "owner", section)))
+          for (const [kind, codes] of [
+            ["done", done[section]],
+            ["problem", problem[section]]
+          ] as const) {
+            for (const code of codes) {
+              const page = yield* look(world, "owner", section, `?done=${code}`)
+              expect([section, code, noticeOn(page)]).toEqual([section, code, kind])
+              // A screen reader says the title first.
+              titles.add(titleOf(page))
+            }
+          }
+        }
+        expect(titles.size).toBe(3 * sections.length)
+      })
+    ))
+
   test("are for nobody's frame, cache or other origin", () =>
     inSettings((world) =>
       Effect.gen(function* () {
@@ -173,8 +215,9 @@ describe("settings", () => {
           yield* look(world, "owner", "clients")
           expect(taken.splice(0)).toEqual([])
           yield* look(world, "owner", "clients", "?q=a")
+          yield* look(world, "owner", "clients", "?client_id=a")
           yield* post(world, "alice", "apps", { action: "revoke" })
-          expect(taken).toEqual(["account owner", "account alice"])
+          expect(taken).toEqual(["account owner", "account owner", "account alice"])
         }),
       { limiter }
     )
@@ -256,6 +299,56 @@ test("a host that asks for passwords, and does not say since when one counts, as
           return Redacted.value(password) === "the password"
         })
     }
+  )
+})
+
+test("the forms that make a key or decide who comes in ask for the password, and the others act at once", () => {
+  const id = "A".repeat(22)
+  const issuer = "https://login.example.com"
+  const asking: ReadonlyArray<readonly [Section, Readonly<Record<string, string>>]> = [
+    ["keys", { action: "create", name: "n", expires: "never" }],
+    ["keys", { action: "rotate", id }],
+    ["clients", { action: "new-secret", id }],
+    ["clients", { action: "approve", id, q: "a & b" }],
+    ["clients", { action: "exchange", id, resource: "" }],
+    ["clients", { action: "profile", id, profile: "fapi2" }],
+    ["resources", { action: "add", at: "https://orders.example.com", name: "Orders" }],
+    ["resources", { action: "remove", at: "https://orders.example.com" }],
+    ["documents", { action: "take", takes: "any", hosts: "" }],
+    ["documents", { action: "block", host: "evil.example" }],
+    ["documents", { action: "unblock", host: "evil.example" }],
+    ["issuers", { action: "add", issuer, keys: `${issuer}/keys` }],
+    ["issuers", { action: "change", issuer, keys: "" }],
+    ["issuers", { action: "remove", issuer }]
+  ]
+  const atOnce: typeof asking = [
+    ["apps", { action: "revoke", id }],
+    ["keys", { action: "revoke", id }],
+    ["clients", { action: "refuse", id }],
+    ["clients", { action: "disable", id }],
+    ["clients", { action: "enable", id }],
+    ["clients", { action: "drop-secret", id }],
+    ["clients", { action: "delete", id }]
+  ]
+  return inSettings(
+    (world) =>
+      Effect.gen(function* () {
+        for (const [section, fields] of asking) {
+          const page = yield* post(world, "owner", section, fields)
+          expect([section, fields, page.status, pageName(page)]).toEqual([section, fields, 403, "confirm-password"])
+          // All that was typed goes on with the password; an empty field is none.
+          const typed = Object.entries(fields).filter(([, value]) => value !== "")
+          expect(hiddenFields(page.body)).toEqual({ csrf: csrfOf(world, "owner"), ...Object.fromEntries(typed) })
+          expect(page.body).toContain(`<form method="post" action="/settings/${section}"`)
+          expect(page.body).toContain(`href="/settings/${section}"`)
+        }
+        expect([world.calls.insert, world.calls.replace, world.audit]).toEqual([[], [], []])
+        for (const [section, fields] of atOnce) {
+          const answer = yield* post(world, "owner", section, fields)
+          expect([section, fields, answer.status]).toEqual([section, fields, 303])
+        }
+      }),
+    { confirm: () => Effect.succeed(false) }
   )
 })
 

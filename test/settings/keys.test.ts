@@ -6,7 +6,7 @@ import { shownMost } from "../../core/engine/lists.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { companies, header } from "../given/flow.ts"
-import { emptyList, fieldProblems, noticeOn, pageName } from "../given/page.ts"
+import { emptyList, fieldProblems, noticeOn, pageName, typedOn } from "../given/page.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, post, shownOn } from "./given.ts"
 
@@ -38,6 +38,27 @@ describe("API keys", () => {
         expect(page.body).toContain("in 89 days")
       })
     ))
+
+  test.each([
+    ["30d", 30],
+    ["90d", 90],
+    ["365d", 365],
+    ["never", undefined]
+  ] as const)("one works for as long as was chosen, and its page and the list say it: %s", (expires, days) =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+        const until = days === undefined ? undefined : new Date(now + days * 86_400_000).toISOString()
+        const made = yield* create(world, "n", expires)
+        const [, advice = ""] = made.body.split('id="once-advice"')
+        expect(/datetime="([^"]*)"/.exec(advice.slice(0, advice.indexOf("</p>")))?.[1]).toBe(until)
+        const { body } = yield* look(world, "owner", "keys")
+        if (until !== undefined) expect(body).toContain(`datetime="${until}"`)
+        // It was never used either.
+        expect(body.match(/<dd>Never<\/dd>/g)?.length).toBe(until === undefined ? 2 : 1)
+      })
+    )
+  )
 
   test("opens what was chosen on the form, and the list says it", () =>
     inSettings((world) =>
@@ -75,6 +96,9 @@ describe("API keys", () => {
         ]) {
           const again = yield* choose("Wrong", wrong)
           expect([again.status, shownOn(again), fieldProblems(again)]).toEqual([400, "", ["opens"]])
+          const { "scope.unheard": _, ...kept } = wrong as Readonly<Record<string, string>>
+          const opens = wrong.opens === "anything" ? "everything" : wrong.opens
+          expect(typedOn(again)).toEqual({ name: "Wrong", expires: "90d", ...kept, opens })
         }
         expect((yield* opened).sort()).toEqual(chosen)
       })
@@ -200,7 +224,7 @@ describe("API keys", () => {
         world.away.clear()
         const key = shownOn(made)
         expect([made.status, (yield* companies(world, key)).status]).toEqual([200, 200])
-        expect(emptyList(made)).toBe("unread")
+        expect([emptyList(made), made.body.includes('class="pager"')]).toEqual(["unread", false])
 
         const [id] = idsOn(yield* look(world, "owner", "keys"))
         world.away.add("get usage")
@@ -245,6 +269,11 @@ describe("API keys", () => {
           expect(fieldProblems(answer)).toEqual([expires === "30d" ? "name" : "expires"])
           expect(shownOn(answer)).toBe("")
           expect(answer.body).not.toContain("n".repeat(101))
+          expect(typedOn(answer)).toEqual({
+            name: (name ?? "").slice(0, 100),
+            expires: expires === "30d" ? "30d" : "90d",
+            opens: "everything"
+          })
           if (expires === "30d") expect(answer.body).toContain('value="30d" selected')
           if (name === "Export") expect(answer.body).toContain('value="Export"')
         }

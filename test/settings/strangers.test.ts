@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { shownMost } from "../../core/engine/lists.ts"
 import { mostHosts } from "../../core/rules/DocumentHosts.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { header } from "../given/flow.ts"
-import { emptyList, fieldProblems, noticeOn } from "../given/page.ts"
+import { emptyList, fieldProblems, noticeOn, typedOn } from "../given/page.ts"
 import { realSignatures, theWorkspace, type World } from "../given/World.ts"
 import { allPages, follow, inSettings, look, post } from "./given.ts"
 
@@ -134,6 +135,106 @@ describe("trusted issuers", () => {
         ])
       })
     ))
+
+  const key = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }
+  const second = "https://sso.partner.example"
+  /** A form with something in each of its fields. */
+  const full = {
+    issuer: second,
+    keys: `${second}/keys`,
+    clients: ` ${"A".repeat(22)},\n${"B".repeat(22)} `,
+    resources: `${theWorkspace.issuer}, ${theWorkspace.issuer}/orders`,
+    domains: "partner.example,  acme.example",
+    people: "made",
+    takes: "any",
+    "scope.api": "yes"
+  }
+  const changeForm = (world: World, issuer: string) =>
+    Effect.map(look(world, "owner", "issuers", `?${new URLSearchParams({ change: issuer })}`), typedOn)
+
+  test("are told in the form that changes one as they are trusted now, but for keys that were given", () =>
+    inTrust((world) =>
+      Effect.gen(function* () {
+        yield* add(world, { keys: JSON.stringify({ keys: [key] }) })
+        yield* add(world, full)
+        const [first, other] = yield* trusted(world)
+        expect(first).toMatchObject({ keys: { _tag: "Registered", keys: [key] }, people: "known" })
+        expect(first).not.toHaveProperty("takes")
+        expect(other).toMatchObject({
+          resources: [theWorkspace.issuer, `${theWorkspace.issuer}/orders`],
+          domains: ["partner.example", "acme.example"],
+          takes: "any"
+        })
+        const nothing = { clients: "", resources: "", domains: "", people: "known", takes: "id-jag" }
+        expect(yield* changeForm(world, login)).toEqual({ issuer: login, keys: "", ...nothing })
+        expect(yield* changeForm(world, second)).toEqual({
+          ...full,
+          clients: `${"A".repeat(22)} ${"B".repeat(22)}`,
+          resources: `${theWorkspace.issuer} ${theWorkspace.issuer}/orders`,
+          domains: "partner.example acme.example"
+        })
+        // One that is not trusted is added.
+        expect(yield* changeForm(world, "https://other.example")).toEqual({ issuer: "", keys: "", ...nothing })
+        const added = yield* look(world, "owner", "issuers", "?change=x")
+        expect(added.body).toContain('name="action" value="add"')
+
+        const change = (fields: Readonly<Record<string, string>>) =>
+          post(world, "owner", "issuers", { action: "change", ...fields })
+        yield* change({ issuer: login, keys: "", takes: "any" })
+        yield* change({ issuer: second, keys: JSON.stringify({ keys: [key] }) })
+        expect((yield* trusted(world)).map(({ keys, takes }) => [keys._tag, takes])).toEqual([
+          ["Registered", "any"],
+          ["Registered", undefined]
+        ])
+        const gone = yield* change({ issuer: "https://other.example", keys: "" })
+        expect(header(gone, "location")).toEndWith("done=issuer-gone")
+      })
+    ))
+
+  test("that cannot be come back as they were typed, in the form that was sent, without a key", () =>
+    inTrust((world) =>
+      Effect.gen(function* () {
+        yield* add(world, { issuer: second })
+        for (const action of ["add", "change"]) {
+          const sent = { ...full, action, resources: "https://evil.example", domains: ` ${"d".repeat(20_000)} ` }
+          const answer = yield* post(world, "owner", "issuers", { ...sent, issuer: action === "add" ? login : second })
+          expect([action, answer.status]).toEqual([action, 400])
+          expect(answer.body).toContain(`name="action" value="${action}"`)
+          const { action: _, ...fields } = sent
+          expect(typedOn(answer)).toEqual({
+            ...fields,
+            issuer: action === "add" ? login : second,
+            clients: full.clients.trim(),
+            domains: "d".repeat(16_384)
+          })
+          const given = { ...sent, keys: JSON.stringify({ keys: [{ ...key, d: "c2VjcmV0" }] }) }
+          expect(typedOn(yield* post(world, "owner", "issuers", given)).keys).toBe("")
+        }
+      })
+    ))
+
+  test("come page by page, those of an owner with a way to change them, and 20 of an owner are the most", () => {
+    const configured = Array.from({ length: 10 }, (_, index) => `https://c${index}.example`)
+    const trustedIssuers = configured.map((issuer) => ({ issuer, people: "known", keys: fetched }) as const)
+    const given = { ...theWorkspace, trustedIssuers }
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const issuers = Array.from({ length: 20 }, (_, index) => `https://n${index}.example`)
+          for (const issuer of issuers) expect((yield* add(world, { issuer })).status).toBe(303)
+          const more = yield* add(world)
+          expect([more.status, fieldProblems(more)]).toEqual([400, ["issuer"]])
+          const told = ({ body }: { readonly body: string }) =>
+            [...body.matchAll(/<h3><bdi>([^<]*)</g)].map(([, issuer]) => issuer)
+          const pages = yield* allPages(world, "owner", "issuers")
+          expect(pages.map((page) => told(page).length)).toEqual([shownMost, 5])
+          expect(pages.flatMap(told)).toEqual([...configured, ...issuers])
+          const links = pages.flatMap(({ body }) => body.match(/\?change=[^"]*/g) ?? [])
+          expect(links).toEqual(issuers.map((issuer) => `?${new URLSearchParams({ change: issuer })}`))
+        }),
+      { workspaces: [given], resolve: () => given, signatures: realSignatures }
+    )
+  })
 
   test("that are configured no form changes or removes", () => {
     const given = { ...theWorkspace, trustedIssuers: [{ issuer: login, people: "known", keys: fetched } as const] }
