@@ -20,6 +20,8 @@ export type Said =
   | { readonly _tag: "Reached"; readonly hits: Hits }
   | { readonly _tag: "Trying"; readonly mutant: string }
   | { readonly _tag: "Tried"; readonly mutant: string; readonly verdict: Verdict }
+  /** No test noticed it, but those of these files came by its place before and no more: what was made there is kept. */
+  | { readonly _tag: "Unseen"; readonly mutant: string; readonly files: ReadonlyArray<string> }
   | { readonly _tag: "Done" }
 
 export const mark = "mutation> "

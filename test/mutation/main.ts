@@ -59,11 +59,11 @@ const judged = (mutant: string, verdict: Verdict): void => {
 }
 const folders = Object.values(Arrays.groupBy(mutants, ({ file }) => dirname(file)))
 for (const here of sample === undefined ? folders : [mutants]) {
-  const hits = await runSwitched(here, verdicts, judged)
-  const fromStart = new Set(hits.atStart)
+  const switched = await runSwitched(here, verdicts, judged)
+  const fromStart = new Set([...switched.hits.atStart, ...switched.unseen.keys()])
   await runFromStart(
     here.filter(({ id }) => fromStart.has(id)),
-    hits,
+    switched,
     jobs,
     judged
   )

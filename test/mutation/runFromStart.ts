@@ -1,14 +1,20 @@
 import { dirname } from "node:path"
 import type { Mutant } from "./instrument.ts"
 import type { Hits, Said } from "./Job.ts"
+import type { Switched } from "./runSwitched.ts"
 import { startTrial } from "./startTrial.ts"
 import { testFiles } from "./targets.ts"
 import { lost, type Verdict } from "./Verdict.ts"
 
 const fileOf = (test: string): string => test.split(" > ", 1)[0] ?? ""
 
-/** Which test files to ask first about a mutant: those that killed its neighbours, that reach it, that lie beside it. */
-const mostLikelyFirst = (mutant: Mutant, hits: Hits, kills: ReadonlyMap<string, number>): ReadonlyArray<string> => {
+/** Which of the test files to ask first about a mutant: those that killed its neighbours, that reach it, that lie beside it. */
+const mostLikelyFirst = (
+  files: ReadonlyArray<string>,
+  mutant: Mutant,
+  hits: Hits,
+  kills: ReadonlyMap<string, number>
+): ReadonlyArray<string> => {
   const reaching = new Set(
     Object.entries(hits.byTest)
       .filter(([, hit]) => (hit[mutant.id] ?? 0) > 0)
@@ -19,13 +25,13 @@ const mostLikelyFirst = (mutant: Mutant, hits: Hits, kills: ReadonlyMap<string, 
     (kills.get(`${mutant.file} ${file}`) ?? 0) * 4 +
     (reaching.has(file) ? 2 : 0) +
     (file.startsWith(`${beside}/`) ? 1 : 0)
-  return testFiles.toSorted((a, b) => weight(b) - weight(a))
+  return files.toSorted((a, b) => weight(b) - weight(a))
 }
 
-/** Tries mutants in a process each, so many at a time. */
+/** Tries mutants in a process each, so many at a time; those of `unseen` by the files of tests that are named there. */
 export const runFromStart = async (
   mutants: ReadonlyArray<Mutant>,
-  hits: Hits,
+  { hits, unseen }: Switched,
   jobs: number,
   judged: (mutant: string, verdict: Verdict) => void
 ): Promise<void> => {
@@ -36,7 +42,7 @@ export const runFromStart = async (
     const heard = (said: Said): void => {
       if (said._tag === "Tried") verdict = said.verdict
     }
-    const files = mostLikelyFirst(mutant, hits, kills)
+    const files = mostLikelyFirst(unseen.get(mutant.id) ?? testFiles, mutant, hits, kills)
     const end = await startTrial({ _tag: "FromStart", mutant: mutant.id, files }, heard)
     return verdict ?? lost(end)
   }

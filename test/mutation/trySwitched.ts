@@ -11,12 +11,16 @@ import { type Killed, killed } from "./Verdict.ts"
 const loopFactor = 100
 const leastHits = 1000
 
-/** How the first of the tests that fails does so. */
-const killedAmong = async (tests: ReadonlyArray<Collected>): Promise<Killed | undefined> => {
+/** How the first of the tests that fails does so. `passed`: one that does not, and whether it came by the mutant. */
+const killedAmong = async (
+  tests: ReadonlyArray<Collected>,
+  passed: (one: Collected, hasMet: boolean) => void = () => {}
+): Promise<Killed | undefined> => {
   for (const one of tests) {
     switchboard.hitCount = 0
     const reason = await failureOf(one)
     if (reason !== undefined) return killed(one.name, reason)
+    passed(one, switchboard.hitCount > 0)
   }
   return undefined
 }
@@ -64,8 +68,15 @@ export const trySwitched = async (
     switchboard.activeMutant = mutant
     switchboard.hitLimit = reaching.reduce((sum, one) => sum + timesIn(one), leastHits) * loopFactor
     const alone = reaching.filter((one) => !loading.includes(fileOf(one.name)))
+    const unseenBy = new Set<string>()
+    const passed = (one: Collected, hasMet: boolean): void => {
+      if (!hasMet) unseenBy.add(fileOf(one.name))
+    }
     const verdict =
-      (await killedAmong(bestFirst(alone, (one) => one.name))) ??
+      (await killedAmong(
+        bestFirst(alone, (one) => one.name),
+        passed
+      )) ??
       (await killedAnew(
         mutant,
         bestFirst(loading, (file) => file)
@@ -75,6 +86,7 @@ export const trySwitched = async (
     if (verdict !== undefined) {
       for (const name of [verdict.by, fileOf(verdict.by)]) kills.set(name, (kills.get(name) ?? 0) + 1)
     }
-    say({ _tag: "Tried", mutant, verdict: verdict ?? { _tag: "Survived" } })
+    if (verdict === undefined && unseenBy.size > 0) say({ _tag: "Unseen", mutant, files: [...unseenBy] })
+    else say({ _tag: "Tried", mutant, verdict: verdict ?? { _tag: "Survived" } })
   }
 }
