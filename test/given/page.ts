@@ -1,4 +1,5 @@
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { decode } from "../pages/parse.ts"
 
 /** The stable name of a page, whose words may change. */
 export const pageName = ({ body }: Pick<HttpResponse, "body">): string | undefined =>
@@ -18,12 +19,10 @@ export const fieldProblems = ({ body }: Pick<HttpResponse, "body">): ReadonlyArr
 export const emptyList = ({ body }: Pick<HttpResponse, "body">): string | undefined =>
   /class="panel empty" data-list="([^"]*)"/.exec(body)?.[1]
 
-const attributeOf = (tag: string, name: string): string | undefined =>
-  new RegExp(`\\s${name}="([^"]*)"`)
-    .exec(tag)?.[1]
-    ?.replaceAll("&quot;", '"')
-    .replaceAll("&#39;", "'")
-    .replaceAll("&amp;", "&")
+const attributeOf = (tag: string, name: string): string | undefined => {
+  const written = new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
+  return written === undefined ? undefined : decode(written)
+}
 
 /** What stands in the fields that a person sees on a page: texts, the chosen of several, and the boxes that are ticked. */
 export const typedOn = ({ body }: Pick<HttpResponse, "body">): Readonly<Record<string, string>> => {

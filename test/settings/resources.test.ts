@@ -6,8 +6,8 @@ import { UserId } from "../../core/rules/Id.ts"
 import { ResourceAddress, type ResourceDefinition } from "../../core/rules/Resource.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "../given/auditContext.ts"
-import { header, jsonOf, registerClient, tokenRequest } from "../given/flow.ts"
-import { emptyList, fieldProblems, noticeOn } from "../given/page.ts"
+import { header, hiddenFields, jsonOf, registerClient, tokenRequest } from "../given/flow.ts"
+import { emptyList, fieldProblems, noticeOn, typedOn } from "../given/page.ts"
 import { theWorkspace, type World } from "../given/World.ts"
 import { allPages, follow, inSettings, look, post } from "./given.ts"
 
@@ -62,6 +62,13 @@ describe("the APIs of a workspace", () => {
           const page = yield* look(world, "owner", "resources")
           expect(shown(page)).toEqual([configured.at])
           expect(page.body).not.toContain('value="remove"')
+          yield* add(world)
+          const both = yield* look(world, "owner", "resources")
+          expect(shown(both)).toEqual([configured.at, orders])
+          expect(hiddenFields(both.body.split('value="remove"')[1] ?? "")).toEqual({ at: orders })
+          expect(both.body.split('value="remove"')).toHaveLength(2)
+          yield* post(world, "owner", "resources", { action: "remove", at: orders })
+          world.audit.length = 0
           const removed = yield* post(world, "owner", "resources", { action: "remove", at: configured.at })
           expect(header(removed, "location")).toBe("/settings/resources?done=resource-gone")
           const twice = yield* add(world, { at: `${configured.at}/` })
@@ -87,9 +94,10 @@ describe("the APIs of a workspace", () => {
           [{ name: "\u200b\u202e" }, "name"]
         ]
         for (const [fields, problem] of wrong) {
-          const answer = yield* add(world, { name: "<b>Orders</b>", "scope.profile": "yes", ...fields })
+          const sent = { at: orders, name: "<b>Orders</b>", tokens: "jwt-5m", "scope.profile": "yes", ...fields }
+          const answer = yield* add(world, { ...sent, at: ` ${sent.at} ` })
           expect([fields, answer.status, fieldProblems(answer)]).toEqual([fields, 400, [problem]])
-          expect(answer.body).toMatch(/id="scope\.profile"[^>]* checked/)
+          expect(typedOn(answer)).toEqual({ ...sent, at: sent.at.slice(0, 2048) })
           expect(answer.body).not.toContain("<b>Orders")
           expect(answer.body).not.toContain("a".repeat(2049))
         }

@@ -1,0 +1,296 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { lookedAtMost } from "../../core/engine/lists.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { type Away, partlyAway } from "../given/countingStorage.ts"
+import { header, hiddenFields } from "../given/flow.ts"
+import { emptyList, fieldProblems, noticeOn, typedOn } from "../given/page.ts"
+import { t0 } from "../given/World.ts"
+import { addAccount, Browser, type House, inHouse } from "../people/House.ts"
+import { shownOn } from "./given.ts"
+
+const signedIn = Effect.fnUntraced(function* (house: House, email = "ada@example.com") {
+  const browser = new Browser(house)
+  yield* browser.signIn(email)
+  return browser
+})
+
+describe("the members", () => {
+  test("are shown to owners alone", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        const bob = yield* signedIn(house, "bob@example.com")
+        const page = yield* owner.get("/settings/members")
+        expect(page.body.replaceAll("<wbr>", "")).toContain("bob@example.com")
+        expect((yield* bob.get("/settings/members")).status).toBe(403)
+        expect(house.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", refusal: "OwnersOnly" })
+        const { csrf = "" } = hiddenFields((yield* bob.get("/settings/profile")).body)
+        const forged = yield* bob.send("POST", "/settings/members", {
+          csrf,
+          action: "invite",
+          email: "",
+          role: "owner"
+        })
+        expect(forged.status).toBe(403)
+        expect(forged.body).not.toContain("/invite?token=")
+      })
+    ))
+
+  test("come page by page, everybody once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        for (let index = 0; index < 119; index++) yield* addAccount(house, `p${index}@example.com`, "member")
+        const owner = yield* signedIn(house)
+        const seen: Array<string> = []
+        let target: string | undefined = "/settings/members"
+        while (target !== undefined) {
+          const page: string = (yield* owner.get(target)).body.replaceAll("<wbr>", "")
+          seen.push(...[...page.matchAll(/<bdi>(\w+@example\.com)<\/bdi><\/p>/g)].map(([, email = ""]) => email))
+          target = /href="([^"]*after=[^"]*)"/.exec(page)?.[1]
+        }
+        expect(seen).toHaveLength(120)
+        expect(new Set(seen).size).toBe(120)
+      })
+    ))
+
+  test("are found behind all whose invitation was withdrawn", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (let before = 0; before < 120; ) {
+          const id = house.accounts.book.newId()
+          if (id > ada.id) continue
+          yield* house.accounts.book.block(house.workspace.id, id, Instant.make(t0))
+          before++
+        }
+        const page = (yield* owner.get("/settings/members")).body.replaceAll("<wbr>", "")
+        expect([emptyList({ body: page }), /after=/.test(page)]).toEqual([undefined, false])
+        expect(page).toContain("<bdi>ada@example.com</bdi></p>")
+      })
+    ))
+
+  test("are not said to be nobody while there is more to look through", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const { book } = house.accounts
+        const withdrawn = Array.from({ length: 2 * lookedAtMost + 1 }, () => book.newId())
+        for (const id of withdrawn) yield* book.block(house.workspace.id, id, Instant.make(t0))
+        const pages: Array<string> = []
+        let target: string | undefined = "/settings/members"
+        while (target !== undefined) {
+          const page: string = (yield* owner.get(target)).body
+          pages.push(page)
+          target = /href="([^"]*after=[^"]*)"/.exec(page)?.[1]
+        }
+        const lists = pages.map((body) => emptyList({ body }))
+        expect(pages.length).toBeGreaterThan(2)
+        expect([lists.includes("none"), lists.includes("more")]).toEqual([false, true])
+        const behindAll = yield* owner.get(`/settings/members?after=${withdrawn.toSorted().at(-1)}`)
+        expect(emptyList(behindAll)).toBe("end")
+      })
+    ))
+
+  test("are invited by a link that is shown once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const made = yield* owner.submit("/settings/members", {
+          action: "invite",
+          email: "b@example.com",
+          role: "member"
+        })
+        const link = /https:[^"]*\/invite\?token=[\w-]{43}/.exec(made.body)?.[0] ?? "no link"
+        const later = yield* owner.get("/settings/members")
+        expect(later.body).not.toContain(link.split("=")[1] ?? "no token")
+        expect(later.body.replaceAll("<wbr>", "")).toContain("b@example.com")
+        expect(JSON.stringify([house.log, house.audit])).not.toContain(link.split("=")[1] ?? "no token")
+      })
+    ))
+
+  test("are invited by a link that is shown though the list could not be read, and that is a warning", async () => {
+    for (const kind of ["account", "link"]) {
+      const away: Away = new Set()
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const owner = yield* signedIn(house)
+          const form = hiddenFields((yield* owner.get("/settings/members")).body)
+          away.add(`list ${kind}`)
+          const made = yield* owner.send("POST", "/settings/members", { ...form, action: "invite", email: "" })
+          away.clear()
+          const page = made.body.replaceAll("<wbr>", "")
+          expect([made.status, noticeOn(made)]).toEqual([200, "problem"])
+          expect([emptyList(made), page.includes("<bdi>ada@example.com</bdi></p>")]).toEqual([undefined, true])
+          const token = /\/invite\?token=([\w-]{43})/.exec(page)?.[1] ?? "no token"
+          expect((yield* house.send("GET", `/invite?token=${token}`)).status).toBe(200)
+          expect(house.log.filter((line) => line.includes('"fault"'))).toHaveLength(1)
+          expect(JSON.stringify([house.log, house.audit])).not.toContain(token)
+          expect((yield* owner.get("/settings/members")).body).toContain('value="withdraw"')
+        }),
+        { storage: partlyAway(away) }
+      )
+    }
+  })
+
+  test("are invited as members where the form does not say owner, and no longer listed once it is too late", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id } = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (const role of ["", "admin", "Owner"]) {
+          yield* owner.submit("/settings/members", { action: "invite", email: "b@example.com", role })
+        }
+        const changes = house.audit.flatMap(({ event }) => (event._tag === "AccountChanged" ? [event] : []))
+        expect(changes.map(({ by, change }) => [by, change])).toEqual(Array(3).fill([id, "invited as member"]))
+        const isListed = Effect.map(owner.get("/settings/members"), ({ body }) =>
+          body.replaceAll("<wbr>", "").includes("b@example.com")
+        )
+        yield* TestClock.adjust(7 * 24 * 60 * 60 * 1000 - 1)
+        expect(yield* isListed).toBe(true)
+        yield* TestClock.adjust(1)
+        expect(yield* isListed).toBe(false)
+      })
+    ))
+
+  test("say nothing of the form before in the answer to the next", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const page = yield* owner.get("/settings/members?done=withdraw")
+        expect(noticeOn(page)).toBe("done")
+        const form = { ...hiddenFields(page.body), action: "invite", email: "nonsense" }
+        const answer = yield* owner.send("POST", "/settings/members?done=withdraw", form)
+        expect([answer.status, noticeOn(answer)]).toEqual([400, undefined])
+      })
+    ))
+
+  test("are not invited twice, nor at what is no address", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const invite = (email: string) => owner.submit("/settings/members", { action: "invite", email, role: "member" })
+        for (const email of ["ADA@example.com", "ada"]) {
+          const answer = yield* invite(email)
+          expect([answer.status, fieldProblems(answer)]).toEqual([400, ["email"]])
+        }
+      })
+    ))
+
+  test("are removed by an owner, but nobody by themselves, and nobody twice", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "owner")
+        const owner = yield* signedIn(house)
+        const other = yield* signedIn(house, "bob@example.com")
+        const own = yield* owner.submit("/settings/members", { action: "remove", id: ada.id })
+        expect([own.status, noticeOn(own)]).toEqual([409, "problem"])
+        const removed = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        expect(header(removed, "location")).toBe("/settings/members?done=removed")
+        expect((yield* other.get("/settings/members")).status).toBe(303)
+        const again = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        expect([again.status, noticeOn(again)]).toEqual([409, "problem"])
+        expect(house.audit.map(({ event }) => event)).toContainEqual({
+          _tag: "AccountChanged",
+          account: bob.id,
+          change: "removed",
+          by: ada.id
+        })
+        expect(house.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "AccountRefused")).toEqual([
+          { _tag: "AccountRefused", change: "removed", reason: "oneself", by: ada.id, account: ada.id },
+          { _tag: "AccountRefused", change: "removed", reason: "unknown", by: ada.id, account: bob.id }
+        ])
+      })
+    ))
+
+  test("come back with what was typed where they cannot be invited", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const page = yield* owner.get("/settings/members")
+        expect(typedOn(page)).toEqual({ email: "", role: "member" })
+        for (const role of ["owner", "member"]) {
+          for (const email of ["ada", " ADA@example.com "]) {
+            const answer = yield* owner.submit("/settings/members", { action: "invite", email, role })
+            expect([answer.status, fieldProblems(answer), shownOn(answer)]).toEqual([400, ["email"], ""])
+            expect(typedOn(answer)).toEqual({ email: email.trim(), role })
+          }
+        }
+        expect(house.audit.filter(({ event }) => event._tag === "AccountChanged")).toEqual([])
+      })
+    ))
+
+  test("are told of an invitation by link and end, until it is withdrawn, which is done once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id: by } = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const withdraw = (id: string) => owner.submit("/settings/members", { action: "withdraw", id })
+        for (const [email, role] of [
+          ["", "owner"],
+          ["bob@example.com", "member"]
+        ] as const) {
+          house.audit.length = 0
+          const made = yield* owner.submit("/settings/members", { action: "invite", email, role })
+          const link = shownOn(made)
+          expect(link).toStartWith(`${house.workspace.issuer}/invite?token=`)
+          const until = new Date((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) + 7 * 86_400_000)
+          const [, advice = ""] = made.body.split('id="once-advice"')
+          expect(advice.slice(0, advice.indexOf("</p>"))).toContain(`datetime="${until.toISOString()}"`)
+          const [, labelled = ""] = /<label for="once">([^<]*)/.exec(made.body) ?? []
+          expect(labelled.includes("bob@example.com")).toBe(email !== "")
+          const invited = yield* owner.get(link.slice(house.workspace.issuer.length))
+          expect(invited.body.includes("bob@example.com")).toBe(email !== "")
+          expect(invited.body).toContain("ada@example.com")
+
+          const page = yield* owner.get("/settings/members")
+          const [id = ""] = [...page.body.matchAll(/value="withdraw"><input[^>]*name="id" value="([^"]*)"/g)].map(
+            ([, found]) => found
+          )
+          const answer = yield* withdraw(id)
+          expect(header(answer, "location")).toBe("/settings/members?done=withdraw")
+          expect(noticeOn(yield* owner.get("/settings/members?done=withdraw"))).toBe("done")
+          expect((yield* owner.get(link.slice(house.workspace.issuer.length))).status).toBe(410)
+          expect((yield* owner.get("/settings/members")).body).not.toContain('value="withdraw"')
+          for (const late of [id, "nonsense", ""]) {
+            const again = yield* withdraw(late)
+            expect([late, again.status, noticeOn(again)]).toEqual([late, 409, "problem"])
+          }
+          const events = house.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "AccountChanged")
+          const account = expect.any(String) as unknown as string
+          expect<unknown>(events).toEqual([
+            { _tag: "AccountChanged", account, change: `invited as ${role}`, by },
+            { _tag: "AccountChanged", account, change: "invitation withdrawn", by }
+          ])
+        }
+      })
+    ))
+
+  test("are not removed by what is nobody's id, which is noted without one", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (const id of ["", "no body", "a".repeat(129)]) {
+          house.audit.length = 0
+          const answer = yield* owner.submit("/settings/members", { action: "remove", id })
+          expect([id, answer.status, noticeOn(answer)]).toEqual([id, 409, "problem"])
+          expect(house.audit.map(({ event }) => event)).toEqual([
+            { _tag: "AccountRefused", change: "removed", reason: "unknown", by: ada.id }
+          ])
+        }
+      })
+    ))
+})
