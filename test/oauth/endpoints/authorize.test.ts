@@ -5,7 +5,7 @@ import { decodeBody, grantKind } from "../../../core/engine/Records.ts"
 import { userGrants } from "../../../core/grant/Grant.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { safeReturnUrl } from "../../../core/http/returnUrl.ts"
-import { UserId } from "../../../core/rules/Id.ts"
+import { ClientId, UserId } from "../../../core/rules/Id.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
 import { readResources } from "../../../core/rules/Resource.ts"
 import { drawFrom } from "../../../core/testing/Draw.ts"
@@ -38,32 +38,75 @@ const ask = (world: World, client: TestClient, fields: Fields = {}, as: string |
   world.send("GET", authorizeTarget(client, fields), as === undefined ? {} : { as })
 
 describe("an authorization request that nobody is sent anywhere for", () => {
-  const cases: ReadonlyArray<readonly [string, (target: string) => string]> = [
-    ["no client_id", (target) => target.replace(/client_id=[^&]*&/, "")],
-    ["an unknown client_id", (target) => target.replace(/client_id=[^&]*/, `client_id=${"A".repeat(22)}`)],
-    ["a malformed client_id", (target) => target.replace(/client_id=[^&]*/, "client_id=%27")],
-    ["two client_ids", (target) => `${target}&client_id=x`],
-    ["no redirect_uri", (target) => target.replace(/redirect_uri=[^&]*&/, "")],
-    ["another redirect_uri", (target) => target.replace("callback", "callback2")],
-    ["two redirect_uris", (target) => `${target}&redirect_uri=https%3A%2F%2Fapp.example.org%2Fcallback`]
+  const cases: ReadonlyArray<readonly [string, (target: string) => string, string]> = [
+    ["no client_id", (target) => target.replace(/client_id=[^&]*&/, ""), "client_missing"],
+    [
+      "an unknown client_id",
+      (target) => target.replace(/client_id=[^&]*/, `client_id=${"A".repeat(22)}`),
+      "client_unknown"
+    ],
+    ["a malformed client_id", (target) => target.replace(/client_id=[^&]*/, "client_id=%27"), "client_unknown"],
+    ["two client_ids", (target) => `${target}&client_id=x`, "client_repeated"],
+    ["no redirect_uri", (target) => target.replace(/redirect_uri=[^&]*&/, ""), "redirect_uri_missing"],
+    ["another redirect_uri", (target) => target.replace("callback", "callback2"), "redirect_uri_not_registered"],
+    [
+      "a redirect_uri that is none",
+      (target) => target.replace(/redirect_uri=[^&]*/, "redirect_uri=x"),
+      "redirect_uri_not_registered"
+    ],
+    [
+      "two redirect_uris",
+      (target) => `${target}&redirect_uri=https%3A%2F%2Fapp.example.org%2Fcallback`,
+      "redirect_uri_repeated"
+    ]
   ]
-  for (const [what, change] of cases) {
+  for (const [what, change, reason] of cases) {
     test(`${what}: a page at once, signed in or not`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
           const client = yield* registerClient(world)
           for (const sent of [{}, { as: "alice" }]) {
-            const response = yield* world.send("GET", change(authorizeTarget(client)), sent)
+            const target = change(authorizeTarget(client))
+            const response = yield* world.send("GET", target, sent)
             expect(response.status).toBe(400)
             expect(header(response, "content-type")).toBe("text/html; charset=utf-8")
             expect(header(response, "location")).toBeUndefined()
+            expect(world.audit.at(-1)?.event).toEqual({
+              _tag: "Refused",
+              endpoint: "/oauth/authorize",
+              refusal: "UntrustedRequest",
+              reason
+            })
+            const named = new URLSearchParams(target.split("?")[1])
+            // What was sent stands on the page where it is what does not hold.
+            if (reason.startsWith("redirect_uri_")) expect(response.body).toContain(client.id)
+            if (reason === "redirect_uri_not_registered") {
+              expect(response.body.replaceAll("<wbr>", "")).toContain(named.get("redirect_uri") ?? "none")
+            }
           }
-          expect(
-            world.audit.some(({ event }) => event._tag === "Refused" && event.refusal === "UntrustedRequest")
-          ).toBe(true)
         })
       ))
   }
+
+  test("a client that an owner disabled, or that nobody let in for too long", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const reasonOf = Effect.fnUntraced(function* () {
+          const { status } = yield* ask(world, client)
+          const event = world.audit.at(-1)?.event
+          return [status, event?._tag === "Refused" && event.reason]
+        })
+        const id = ClientId.make(client.id)
+        const turn = (disabled: boolean) =>
+          world.services.clients.change(theWorkspace.id, id, (stored) => ({ ...stored, disabled }))
+        yield* turn(true)
+        expect(yield* reasonOf()).toEqual([400, "client_disabled"])
+        yield* turn(false)
+        yield* TestClock.adjust("30 days")
+        expect(yield* reasonOf()).toEqual([400, "client_unknown"])
+      })
+    ))
 })
 
 describe("the way back to an authorization request", () => {
@@ -128,19 +171,32 @@ describe("the way back to an authorization request", () => {
 })
 
 describe("an authorization request that its client is told about", () => {
-  const cases: ReadonlyArray<readonly [string, Fields, string]> = [
-    ["no response_type", { response_type: undefined }, "invalid_request"],
-    ["another response_type", { response_type: "token" }, "unsupported_response_type"],
-    ["another response_mode", { response_mode: "fragment" }, "invalid_request"],
-    ["only unknown scopes", { scope: "openid" }, "invalid_scope"],
-    ["a foreign resource", { resource: "https://other.example" }, "invalid_target"],
-    ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request"],
-    ["a challenge without a method", { code_challenge_method: undefined }, "invalid_request"],
-    ["a method without a challenge", { code_challenge: undefined }, "invalid_request"],
-    ["a short challenge", { code_challenge: "a".repeat(42) }, "invalid_request"],
-    ["a challenge of odd characters", { code_challenge: `${"a".repeat(43)}+` }, "invalid_request"]
+  const cases: ReadonlyArray<readonly [string, Fields, string, string | null]> = [
+    ["no response_type", { response_type: undefined }, "invalid_request", "missing_parameter"],
+    ["another response_type", { response_type: "token" }, "unsupported_response_type", null],
+    ["another response_mode", { response_mode: "fragment" }, "invalid_request", "response_mode"],
+    ["only unknown scopes", { scope: "openid" }, "invalid_scope", "none_to_be_had"],
+    ["a foreign resource", { resource: "https://other.example" }, "invalid_target", "not_ours"],
+    ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request", "challenge_method"],
+    ["a challenge without a method", { code_challenge_method: undefined }, "invalid_request", "challenge_method"],
+    ["a method without a challenge", { code_challenge: undefined }, "invalid_request", "challenge_required"],
+    ["a short challenge", { code_challenge: "a".repeat(42) }, "invalid_request", "challenge_malformed"],
+    [
+      "a challenge of odd characters",
+      { code_challenge: `${"a".repeat(43)}+` },
+      "invalid_request",
+      "challenge_malformed"
+    ],
+    ["a key that is none", { dpop_jkt: "a".repeat(42) }, "invalid_request", "malformed_parameter"],
+    ["an age that is none", { max_age: "1.5" }, "invalid_request", "malformed_parameter"],
+    ["a prompt beside none", { prompt: "none login" }, "invalid_request", "prompt_none_with_another"],
+    ["a hint of 257 letters", { login_hint: "a".repeat(257) }, "invalid_request", "malformed_parameter"],
+    ["a nonce of 1025 letters", { nonce: "a".repeat(1025) }, "invalid_request", "malformed_parameter"],
+    ["a request object", { request: "x" }, "request_not_supported", null],
+    ["a request_uri of elsewhere", { request_uri: "https://app.example.org/r" }, "request_uri_not_supported", null],
+    ["a registration", { registration: "{}" }, "registration_not_supported", null]
   ]
-  for (const [what, fields, error] of cases) {
+  for (const [what, fields, error, reason] of cases) {
     test(`${what}: ${error}, with state and iss, before any sign-in`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
@@ -153,6 +209,7 @@ describe("an authorization request that its client is told about", () => {
           expect(returned(response).get("error_description")).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
           expect(returned(response).get("state")).toBe("st")
           expect(returned(response).get("iss")).toBe(theWorkspace.issuer)
+          expect(world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", reason })
         })
       ))
   }

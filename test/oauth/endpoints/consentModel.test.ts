@@ -41,8 +41,8 @@ const web = () => {
 }
 
 /** A host that draws the page itself, and so is told all that belongs on it. */
-const inHost = (
-  body: (world: World, shown: () => ConsentPage) => Effect.Effect<void>,
+const inHost = <E>(
+  body: (world: World, shown: () => ConsentPage) => Effect.Effect<void, E>,
   options: Partial<WorldOptions> = {}
 ) => {
   const models: Array<ConsentPage> = []

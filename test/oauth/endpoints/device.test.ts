@@ -30,8 +30,9 @@ import {
   tokensOf,
   verifier
 } from "../../given/flow.ts"
-import { pageName } from "../../given/page.ts"
+import { fieldProblems, noticeOn, pageName } from "../../given/page.ts"
 import { inWorld, realSignatures, theWorkspace } from "../../given/World.ts"
+import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const { issuer } = theWorkspace
 
@@ -272,6 +273,116 @@ describe("the page for codes", () => {
         const posted = yield* world.send("POST", "/device", { as: "mallory", headers: formHeaders, body })
         expect(posted.status).toBe(403)
         expect((yield* world.send("POST", "/device", { headers: formHeaders, body })).status).toBe(303)
+      })
+    ))
+})
+
+describe("the page for a device's code", () => {
+  const fieldIn = (body: string) => /<input [^>]*name="user_code"[^>]*>/.exec(body)?.[0] ?? ""
+  const valueIn = (body: string) => /value="([^"]*)"/.exec(fieldIn(body))?.[1]
+  const linkIn = (body: string, text: string) =>
+    new RegExp(`href="([^"]*)">${text}`).exec(body)?.[1]?.replaceAll("&amp;", "&")
+  const returnTo = (link: string | undefined) => new URL(link ?? "", issuer).searchParams.get("return_to")
+
+  const rows: ReadonlyArray<readonly [query: string, value: string | undefined, code: string | undefined]> = [
+    ["", undefined, undefined],
+    ["user_code=wdjbmjht", "WDJB-MJHT", "WDJB-MJHT"],
+    ["user_code=WDJB-MJHT&other=x", "WDJB-MJHT", "WDJB-MJHT"],
+    ["user_code=hello", "hello", undefined],
+    [`user_code=${"x".repeat(40)}`, "x".repeat(32), undefined]
+  ]
+  test.each(rows.map((row) => [row[0], row] as const))("is drawn by ?%s", (_, [query, value, code]) =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const page = yield* world.send("GET", `/device?${query}`, { as: "alice" })
+        expect([page.status, pageName(page), valueIn(page.body), noticeOn(page)]).toEqual([
+          200,
+          "device",
+          value,
+          undefined
+        ])
+        expect(page.body.replaceAll("<wbr>", "")).toContain("<bdi>alice@example.com</bdi>")
+        expect(linkIn(page.body, "Go on with your phone")).toBe(code && `/device/code?user_code=${code}`)
+        expect(returnTo(linkIn(page.body, "Not you"))).toBe(
+          code === undefined ? "/device" : `/device?user_code=${code}`
+        )
+        expect([...Object.keys(hiddenFields(page.body))]).toEqual(["csrf"])
+      })
+    )
+  )
+
+  test("leads who is not signed in to the sign-in and back, and says of a form that it is not sent again", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const opened = yield* world.send("GET", "/device?user_code=WDJB-MJHT")
+        expect([opened.status, returnTo(header(opened, "location"))]).toEqual([303, "/device?user_code=WDJB-MJHT"])
+        const body = form({ user_code: "WDJB-MJHT", csrf: "x" })
+        const sent = yield* world.send("POST", "/device", { headers: formHeaders, body })
+        expect([sent.status, returnTo(header(sent, "location"))]).toEqual([303, "/device?done=signed-out"])
+        expect((yield* world.send("POST", "/device", { as: "alice", body })).status).toBe(400)
+      })
+    ))
+
+  test("takes a guess from the account, its address and all, and tells of no guess but that it is none", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const tv = yield* deviceClient(world)
+          const answered = yield* waitingDevice(world, tv)
+          const { csrf } = hiddenFields((yield* world.send("GET", "/device", { as: "alice" })).body)
+          const enter = (user_code: string | undefined) => {
+            taken.length = 0
+            const body = form({ csrf, user_code })
+            return world.send("POST", "/device", { as: "alice", peer: "192.0.2.1", headers: formHeaders, body })
+          }
+          const led = yield* enter(answered.userCode)
+          expect([led.status, header(led, "location")?.startsWith("/oauth/authorize?client_id=")]).toEqual([303, true])
+          expect(taken).toEqual(["user_code alice", "user_code_from 192.0.2.1", "user_code_in_all all"])
+          yield* answerAs(world, answered.userCode, "deny")
+          const late = yield* waitingDevice(world, tv)
+          yield* TestClock.adjust("10 minutes")
+          for (const [code, reason, shown] of [
+            [undefined, "malformed", ""],
+            ["hello", "malformed", "hello"],
+            ["wdjbmjht", "unknown", "WDJB-MJHT"],
+            [answered.userCode, "answered", answered.userCode],
+            [late.userCode, "expired", late.userCode]
+          ] as const) {
+            const again = yield* enter(code)
+            expect([code, again.status, pageName(again), valueIn(again.body) ?? ""]).toEqual([
+              code,
+              400,
+              "device",
+              shown
+            ])
+            expect(fieldProblems(again)).toEqual(["user_code"])
+            expect(linkIn(again.body, "Go on with your phone")).toBeUndefined()
+            expect(taken.slice(0, 3)).toEqual(["user_code alice", "user_code_from 192.0.2.1", "user_code_in_all all"])
+            expect(world.audit.at(-1)?.event).toEqual({
+              _tag: "Refused",
+              endpoint: "/device",
+              refusal: "InvalidUserCode",
+              reason
+            })
+          }
+        }),
+      { limiter }
+    )
+  })
+
+  test("for another device to scan shows the code that it was asked for, and no other text", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const drawn = yield* world.send("GET", "/device/code?user_code=wdjbmjht")
+        expect([drawn.status, pageName(drawn)]).toEqual([200, "device-code"])
+        expect(drawn.body).toContain(">WDJB-MJHT</strong>")
+        expect(drawn.body).toContain(`QR code of ${issuer}/device?user_code=WDJB-MJHT`)
+        expect(drawn.body.replaceAll("<wbr>", "")).toContain(`>${issuer}/device</strong>`)
+        for (const query of ["", "?user_code=hello", "?code=WDJB-MJHT"]) {
+          expect((yield* world.send("GET", `/device/code${query}`)).status).toBe(400)
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidRequest", reason: "malformed_parameter" })
+        }
       })
     ))
 })

@@ -191,6 +191,29 @@ describe("a token request that is not whole (RFC 6749 §5.2)", () => {
     ))
 })
 
+describe("a form of which several fields are wrong", () => {
+  test("is refused for the first of them in its order, its resources at their place", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client)
+        const rest = `${theWorkspace.issuer}/rest`
+        const short = "v".repeat(42)
+        for (const [fields, reason] of [
+          [{ redirect_uri: undefined, resource: "x", code_verifier: short }, "InvalidRequest missing_parameter"],
+          [{ resource: "x", code_verifier: short }, "InvalidTarget malformed"],
+          [{ resource: [rest, "https://other.example"], code_verifier: short }, "InvalidTarget not_ours"],
+          [{ resource: rest, code_verifier: short }, "InvalidRequest verifier_malformed"],
+          [{ code_verifier: short }, "InvalidRequest verifier_malformed"]
+        ] as const) {
+          expect((yield* redeem(world, client, code, fields)).status).toBe(400)
+          expect(lastReason(world)).toBe(reason)
+        }
+        expect((yield* redeem(world, client, code, { resource: rest })).status).toBe(200)
+      })
+    ))
+})
+
 describe("a code or refresh token that is not good", () => {
   test("is invalid_grant in the same words, and the operator knows why", () =>
     inWorld((world) =>

@@ -1,6 +1,16 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { bearing, header, jsonOf, registerClient, signInToApp, tokenRequest } from "../../given/flow.ts"
+import {
+  bearing,
+  form,
+  formHeaders,
+  header,
+  jsonOf,
+  registerClient,
+  signInToApp,
+  tokenRequest
+} from "../../given/flow.ts"
+import { signsIn } from "../../given/openId.ts"
 import { inWorld, type World } from "../../given/World.ts"
 
 const userinfo = (world: World, token: string, method = "GET") =>
@@ -48,5 +58,51 @@ describe("userinfo", () => {
         const response = yield* userinfo(world, access)
         expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_token"])
       })
+    ))
+
+  test("is told for a token in a form, where no other way brings one", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { access } = yield* signInToApp(world, yield* registerClient(world), { scope: "profile" })
+        const post = (body: string, headers: Readonly<Record<string, string>> = formHeaders) =>
+          Effect.map(world.send("POST", "/oauth/userinfo", { headers, body }), (answer) => {
+            const event = world.audit.at(-1)?.event
+            const reason = event?._tag === "Refused" ? event.reason : undefined
+            return [answer.status, answer.status === 200 ? jsonOf(answer).sub : reason]
+          })
+        const shown = form({ access_token: access })
+        expect(yield* post(shown)).toEqual([200, "alice"])
+        expect(yield* post(shown, { ...formHeaders, authorization: "" })).toEqual([200, "alice"])
+        expect(yield* post("", { ...formHeaders, ...bearing(access) })).toEqual([200, "alice"])
+        expect(yield* post(shown, { ...formHeaders, ...bearing(access) })).toEqual([400, "two_client_credentials"])
+        expect(yield* post(`${shown}&${shown}`)).toEqual([400, "repeated_parameter"])
+        expect(yield* post(form({ access_token: "x" }))).toEqual([401, "malformed"])
+        // Nothing but a form has one, and nothing but a POST has a form.
+        for (const [method, headers] of [
+          ["POST", { "content-type": "text/plain" }],
+          ["GET", formHeaders]
+        ] as const) {
+          expect((yield* world.send(method, "/oauth/userinfo", { headers, body: shown })).status).toBe(401)
+        }
+      })
+    ))
+
+  test("names the scope to ask for, and says to whom it would tell", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const { access } = yield* signInToApp(world, client, { scope: "api" })
+          const key = yield* world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
+          for (const [token, refusal, challenge] of [
+            [access, "InsufficientScope", 'scope="openid"'],
+            [world.reveal(key.text), "WrongCaller", 'error="insufficient_scope"']
+          ] as const) {
+            const answer = yield* userinfo(world, token)
+            expect([answer.status, world.audit.at(-1)?.event]).toMatchObject([403, { refusal }])
+            expect(header(answer, "www-authenticate")).toContain(challenge)
+          }
+        }),
+      signsIn
     ))
 })
