@@ -1,0 +1,265 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { ClientIdentifier } from "../../core/client/ClientIdentifier.ts"
+import type { Waiting } from "../../core/request/AuthorizationRequest.ts"
+import {
+  namesPushed,
+  openRequestUri,
+  queryAgain,
+  queryOfVisit,
+  requestUriPrefix,
+  sealRequestUri
+} from "../../core/request/pushed.ts"
+import { AuthorizationRequestId, ClientId } from "../../core/rules/Id.ts"
+import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { UserCode } from "../../core/rules/UserCode.ts"
+import { makeSealer } from "../../core/token/KeyRing.ts"
+import {
+  decide,
+  form,
+  formHeaders,
+  jsonOf,
+  provenClient,
+  redirectUri,
+  type TestClient,
+  type Values
+} from "../given/flow.ts"
+import { approveAt, askedBy, keyOf, uriOf, visit, visitTarget } from "../given/pushing.ts"
+import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+import { after, scopes } from "../grant/given.ts"
+
+const signer = await keyOf("ES256", "one")
+const sealer = makeSealer([keyFrom(1)])
+const id = AuthorizationRequestId.make("AAAAAAAAAAAAAAAAAAAAAA")
+const client = ClientId.make("c".repeat(22))
+
+describe("a request_uri", () => {
+  const open = (text: string, by = sealer, place: { id: string; issuer: string } = theWorkspace) => {
+    const opened = openRequestUri(by, place, text)
+    return Result.isSuccess(opened) ? opened.success : opened.failure
+  }
+
+  test.each(["begins", "continues"] as const)("is opened as it was sealed: %s", (kind) => {
+    const text = sealRequestUri(sealer, theWorkspace, { id, visit: kind })
+    expect(text).toMatch(/^urn:ietf:params:oauth:request_uri:[\w-]{72}$/)
+    expect<unknown>(open(text)).toEqual({ id, visit: kind })
+    expect<unknown>(open(text, makeSealer([keyFrom(2), keyFrom(1)]))).toEqual({ id, visit: kind })
+  })
+
+  const text = sealRequestUri(sealer, theWorkspace, { id, visit: "begins" })
+  /** The text with one byte of what was sealed turned. */
+  const turned = (at: number) => {
+    const bytes = Buffer.from(text.slice(requestUriPrefix.length), "base64url")
+    bytes[at] = (bytes[at] ?? 0) ^ 1
+    return requestUriPrefix + bytes.toString("base64url")
+  }
+  test.each([
+    ["", "malformed"],
+    [requestUriPrefix, "malformed"],
+    [text.slice(0, -1), "malformed"],
+    [`${text}A`, "malformed"],
+    [`${text.slice(0, -1)}!`, "malformed"],
+    [turned(0), "malformed"],
+    [turned(1), "unknown_key"],
+    [turned(4), "unknown_key"],
+    [turned(5), "forged"],
+    [turned(6), "forged"],
+    [turned(21), "forged"],
+    [turned(22), "forged"],
+    [turned(53), "forged"]
+  ] as const)("that was changed is none: %s", (changed, reason) => expect<unknown>(open(changed)).toBe(reason))
+
+  test("is of one workspace and of the keys that there are", () => {
+    expect<unknown>(open(text, makeSealer([keyFrom(2)]))).toBe("unknown_key")
+    expect<unknown>(open(text, sealer, { ...theWorkspace, id: "other" })).toBe("forged")
+  })
+
+  test("is named by a query where it is one of ours", () => {
+    const named = encodeURIComponent(text)
+    for (const [query, is] of [
+      [`client_id=x&request_uri=${named}`, true],
+      [`request_uri=${encodeURIComponent(requestUriPrefix)}`, true],
+      ["request_uri=https%3A%2F%2Fapp.example.org%2Fr", false],
+      [`request=${named}`, false],
+      ["", false]
+    ] as const) {
+      expect([query, namesPushed(query)]).toEqual([query, is])
+    }
+  })
+
+  test("stands in the query of a browser that goes on, with the code of its device", () => {
+    const secret = digestOf("secret")
+    const to = { _tag: "Redirect", target: RedirectTarget.make(redirectUri), state: "s" } as const
+    const device = { _tag: "Device", secret } as const
+    const code = UserCode.make("BCDFGHJK")
+    const uri = encodeURIComponent(sealRequestUri(sealer, theWorkspace, { id, visit: "continues" }))
+    const query = (of: Partial<Waiting>) => queryOfVisit(sealer, theWorkspace, { id, client, to, ...of })
+    expect(query({})).toBe(`client_id=${client}&request_uri=${uri}`)
+    expect(query({ to: device })).toBe(`client_id=${client}&request_uri=${uri}`)
+    expect(query({ to: { ...device, code } })).toBe(`client_id=${client}&request_uri=${uri}&user_code=BCDF-GHJK`)
+    const identifier = ClientIdentifier.make("https://app.example.org/c.json")
+    expect(query({ identifier })).toStartWith(`client_id=${encodeURIComponent(identifier)}&request_uri=`)
+    const waiting: Waiting = {
+      _tag: "Waiting",
+      id,
+      client,
+      to,
+      expiresAt: after(1),
+      scope: scopes("api"),
+      scopeByDefault: true,
+      resources: null,
+      challenge: null
+    }
+    expect(queryAgain(sealer, theWorkspace, waiting)).toStartWith("response_type=code&")
+    expect(queryAgain(sealer, theWorkspace, { ...waiting, pushed: { until: after(1) } })).toBe(query({}))
+    expect(queryAgain(sealer, theWorkspace, { ...waiting, to: device })).toBe(query({ to: device }))
+  })
+})
+
+const push = (world: World, by: TestClient, fields: Values = {}) =>
+  world.send("POST", "/oauth/par", {
+    headers: formHeaders,
+    body: form({ ...askedBy(by), client_secret: by.secret, ...fields })
+  })
+
+const lastReason = (world: World) => {
+  const event = world.audit.at(-1)?.event
+  return event?._tag === "Refused" ? `${event.refusal} ${event.reason}` : event?._tag
+}
+
+describe("a browser that comes with a request_uri", () => {
+  const visits: ReadonlyArray<
+    readonly [reason: string, target: (world: World, mine: TestClient, theirs: TestClient) => Effect.Effect<string>]
+  > = [
+    [
+      "repeated",
+      (world, mine) => Effect.map(push(world, mine), (answer) => `${visitTarget(mine, uriOf(answer))}&request_uri=x`)
+    ],
+    [
+      "beside_request",
+      (world, mine) => Effect.map(push(world, mine), (answer) => visitTarget(mine, uriOf(answer), { request: "x" }))
+    ],
+    ["malformed", (_, mine) => Effect.succeed(visitTarget(mine, requestUriPrefix))],
+    [
+      "forged",
+      (world, mine) =>
+        Effect.map(push(world, mine), (answer) => {
+          const uri = uriOf(answer)
+          return visitTarget(mine, `${uri.slice(0, -3)}${uri.endsWith("AAA") ? "BBB" : "AAA"}`)
+        })
+    ],
+    [
+      "unknown",
+      (_, mine) => Effect.succeed(visitTarget(mine, sealRequestUri(sealer, theWorkspace, { id, visit: "begins" })))
+    ],
+    [
+      "other_client",
+      (world, mine, theirs) => Effect.map(push(world, theirs), (answer) => visitTarget(mine, uriOf(answer)))
+    ],
+    [
+      "used",
+      (world, mine) =>
+        Effect.flatMap(push(world, mine), (answer) =>
+          Effect.as(approveAt(world, visitTarget(mine, uriOf(answer))), visitTarget(mine, uriOf(answer)))
+        )
+    ],
+    [
+      "used",
+      (world, mine) =>
+        Effect.gen(function* () {
+          const target = visitTarget(mine, uriOf(yield* push(world, mine)))
+          yield* decide(world, yield* visit(world, target), "deny")
+          return target
+        })
+    ],
+    [
+      "expired",
+      (world, mine) =>
+        Effect.flatMap(push(world, mine), (answer) =>
+          Effect.as(TestClock.adjust("1 minute"), visitTarget(mine, uriOf(answer)))
+        )
+    ]
+  ]
+  test.each(visits)("sees a page, and the operator why: %s", (reason, target) =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const [mine, theirs] = [yield* provenClient(world), yield* provenClient(world)]
+        const at = yield* target(world, mine, theirs)
+        for (const as of ["alice", undefined]) {
+          const answer = yield* world.send("GET", at, as === undefined ? {} : { as })
+          expect([answer.status, lastReason(world)]).toEqual([400, `InvalidRequestUri ${reason}`])
+        }
+      })
+    )
+  )
+})
+
+describe("a request that its client pushes", () => {
+  const refused: ReadonlyArray<readonly [reason: string, fields: (by: TestClient) => Values, metadata?: object]> = [
+    ["InvalidRequest request_uri_pushed", () => ({ request_uri: `${requestUriPrefix}x` })],
+    [
+      "InvalidRequest request_unsigned",
+      () => ({}),
+      { require_signed_request_object: true, jwks: { keys: [signer.jwk] } }
+    ],
+    ["InvalidRequestObject malformed", () => ({ request: "x" })],
+    ["InvalidRequestObject algorithm", () => ({ request: "e30.e30.AA" })],
+    ["UntrustedRequest redirect_uri_not_registered", () => ({ redirect_uri: "https://evil.example/" })],
+    ["UntrustedRequest redirect_uri_missing", () => ({ redirect_uri: undefined })],
+    ["InvalidRequest repeated_parameter", () => ({ state: ["a", "b"] })],
+    ["UnsupportedResponseType null", () => ({ response_type: "token" })],
+    ["InvalidScope none_to_be_had", () => ({ scope: "root" })],
+    ["InvalidTarget not_ours", () => ({ resource: "https://evil.example" })],
+    ["InvalidRequest challenge_method", () => ({ code_challenge_method: "plain" })],
+    ["InvalidRequest request_too_long", () => ({ state: "s".repeat(8 * 1024) })]
+  ]
+  test.each(refused.map((row) => [row[0], row] as const))("is refused: %s", (reason, [, fields, metadata]) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const by = yield* provenClient(world, { ...metadata })
+          const answer = yield* push(world, by, fields(by))
+          expect([answer.status, lastReason(world)]).toEqual([400, reason])
+          expect(world.calls.insert).not.toContain("request")
+        }),
+      { signatures: realSignatures }
+    )
+  )
+
+  test("is kept for its client, until a browser comes and for as long as it may read", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const by = yield* provenClient(world)
+        const answer = yield* push(world, by, { client_id: by.id, prompt: "consent", place_hint: "acme" })
+        expect<unknown>(jsonOf(answer)).toEqual({ request_uri: expect.any(String), expires_in: 60 })
+        const { records } = yield* world.storage.list({
+          workspace: theWorkspace.id,
+          kind: "request",
+          owner: `client:${by.id}`,
+          after: undefined,
+          limit: 10
+        })
+        const { pushedTtl, consentTtl } = world.services.policy
+        expect<unknown>(records.map(({ body }) => body)).toEqual([
+          {
+            _v: 3,
+            _by: "push",
+            _tag: "Waiting",
+            id: expect.stringMatching(/^[\w-]{22}$/),
+            client: by.id,
+            expiresAt: t0 + pushedTtl + consentTtl,
+            to: { _tag: "Redirect", target: redirectUri, state: "st" },
+            pushed: { until: t0 + pushedTtl },
+            scope: ["api"],
+            scopeByDefault: false,
+            resources: null,
+            challenge: expect.any(String),
+            prompt: ["consent"],
+            placeHint: "acme"
+          }
+        ])
+      })
+    ))
+})
