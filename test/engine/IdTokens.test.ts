@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { decodeJwt } from "jose"
+import { currentInstant } from "../../core/rules/Instant.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
+import { Issuer } from "../../core/workspace/Workspace.ts"
+import { registerClient, text } from "../given/flow.ts"
+import { identify, signsIn } from "../given/openId.ts"
+import { inWorld, theWorkspace, type World } from "../given/World.ts"
+
+const claims = { iss: theWorkspace.issuer, sub: "alice", aud: "a client", sid: "a session" }
+const hint = { user: "alice", client: "a client", sid: "a session" }
+
+/** Signed by the server's own key, whatever it says. */
+const signed = Effect.fnUntraced(function* (world: World, over: object, typ = "JWT") {
+  const now = yield* currentInstant
+  const sign = yield* world.services.signing.ready(theWorkspace, { algorithm: "RS256", life: 60_000 }, now)
+  return yield* sign({ typ }, { ...claims, ...over })
+})
+
+const hinted = (world: World, token: string, workspace = theWorkspace) =>
+  Effect.flatMap(currentInstant, (now) => world.services.idTokens.hinted(workspace, token, now))
+
+describe("an ID token that comes back as a hint", () => {
+  const rows: ReadonlyArray<readonly [what: string, claims: object, found: object | undefined, typ?: string]> = [
+    ["says whom it named, to whom, and of which session", {}, hint],
+    ["may be expired", { exp: 1 }, hint],
+    ["may name no session", { sid: undefined }, { ...hint, sid: undefined }],
+    ["may name a session by what is no text, and then names none", { sid: 7 }, { ...hint, sid: undefined }],
+    ["is no access token", {}, undefined, "at+jwt"],
+    ["is no logout token", {}, undefined, "logout+jwt"],
+    ["is not of another issuer", { iss: "https://other.example" }, undefined],
+    ["is of an issuer", { iss: undefined }, undefined],
+    ["names a person", { sub: undefined }, undefined],
+    ["names a person by a text", { sub: 7 }, undefined],
+    ["is for a client", { aud: undefined }, undefined],
+    ["is for one client", { aud: ["a client", "another"] }, undefined]
+  ]
+  for (const [what, over, found, typ] of rows) {
+    test(what, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            expect(yield* hinted(world, yield* signed(world, over, typ))).toEqual(found as never)
+          }),
+        signsIn
+      )
+    )
+  }
+
+  test("is nobody's that is no JWT, unsigned, or signed by a key that is gone", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const token = yield* signed(world, {})
+          const [header = "", payload = "", signature = ""] = token.split(".")
+          const { kid } = JSON.parse(atob(header)) as { kid: string }
+          const headerOf = (members: object) => Buffer.from(JSON.stringify(members)).toString("base64url")
+          const others = [
+            "",
+            "no token",
+            `${header}.${payload}`,
+            `${header}.${payload}.`,
+            `${header}.${payload}.${signature.slice(0, -8)}AAAAAAAA`,
+            `${headerOf({ typ: "JWT", alg: "none", kid })}.${payload}.`,
+            `${headerOf({ typ: "JWT", alg: "RS256" })}.${payload}.${signature}`,
+            `${headerOf({ typ: "JWT", alg: "RS256", kid: "another" })}.${payload}.${signature}`,
+            `${headerOf({ typ: "JWT", alg: "RS256", kid: 7 })}.${payload}.${signature}`
+          ]
+          for (const other of others) expect([other, yield* hinted(world, other)]).toEqual([other, undefined])
+          expect(
+            yield* hinted(world, token, { ...theWorkspace, issuer: Issuer.make("https://b.example") })
+          ).toBeUndefined()
+          expect(yield* hinted(world, token)).toEqual(hint)
+          yield* world.services.signing.retire(theWorkspace, kid, "compromised", yield* currentInstant)
+          yield* TestClock.adjust("5 seconds")
+          expect(yield* hinted(world, token)).toBeUndefined()
+        }),
+      signsIn
+    ))
+
+  test("is asked of no store by a server that signs nothing", () => {
+    let token = ""
+    const kept = inWorld((world) => Effect.map(signed(world, {}), (made) => void (token = made)), signsIn)
+    return kept.then(() =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            for (const made of Object.values(world.calls)) made.length = 0
+            expect(yield* hinted(world, token)).toBeUndefined()
+            expect(world.calls.get).toEqual([])
+          }),
+        { policy: { scopes: signInScopes } }
+      )
+    )
+  })
+})
+
+describe("an ID token", () => {
+  const asking = (names: ReadonlyArray<string>) => ({
+    claims: JSON.stringify({ id_token: Object.fromEntries(names.map((name) => [name, null])) })
+  })
+
+  test("tells of a person what was asked for, and of one who is gone nothing more than who it was", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const toldOf = (names: ReadonlyArray<string>, as: string) =>
+            Effect.map(identify(world, client, { ...asking(names), scope: "openid profile" }, as), ({ id_token }) => {
+              const { family_name, locale, name, nickname, sub } = decodeJwt(text(id_token))
+              return { family_name, locale, name, nickname, sub }
+            })
+          const none = { family_name: undefined, locale: undefined, name: undefined, nickname: undefined }
+          expect(yield* toldOf([], "alice")).toEqual({ ...none, sub: "alice" } as never)
+          expect(yield* toldOf(["name"], "alice")).toEqual({ ...none, name: "Mx alice", sub: "alice" } as never)
+          expect(yield* toldOf(["name", "nickname"], "gone")).toEqual({ ...none, sub: "gone" } as never)
+        }),
+      signsIn
+    ))
+})
