@@ -81,9 +81,8 @@ describe("an ID token that comes back as a hint", () => {
     ))
 
   test("is asked of no store by a server that signs nothing", () => {
-    let token = ""
-    const kept = inWorld((world) => Effect.map(signed(world, {}), (made) => void (token = made)), signsIn)
-    return kept.then(() =>
+    const kept = inWorld((world) => signed(world, {}), signsIn)
+    return kept.then((token) =>
       inWorld(
         (world) =>
           Effect.gen(function* () {
