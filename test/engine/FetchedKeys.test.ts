@@ -229,7 +229,7 @@ describe("a client's keys", () => {
           host.says = says
           expect([says, yield* found(keys, "a")]).toEqual([says, comes])
         }
-        for (const says of ["5", "[]", `{"keys":{}}`, `{"keys":[{"kty":"OKP","d":"AA"}]}`]) {
+        for (const says of ["{", "5", "[]", `{"keys":{}}`, `{"keys":[{"kty":"OKP","d":"AA"}]}`]) {
           host.says = says
           expect([says, yield* found(keys, "a")]).toEqual([says, "malformed"])
           yield* TestClock.adjust("1 hour")
@@ -245,3 +245,12 @@ describe("a client's keys", () => {
       })
     ))
 })
+
+test("an empty set has no key for whoever names none, and is asked for once", () =>
+  atHost((host, keys) =>
+    Effect.gen(function* () {
+      host.says = setOf()
+      expect([yield* found(keys), host.fetches]).toEqual(["", 1])
+      expect([yield* found(keys, "a"), host.fetches]).toEqual(["", 1])
+    })
+  ))

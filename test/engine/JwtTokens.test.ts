@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose"
 import { setAccessTokenFormat } from "../../core/engine/administerClients.ts"
+import { isJwt } from "../../core/engine/JwtTokens.ts"
 import { signsFor } from "../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
@@ -400,4 +401,44 @@ describe("a client whose tokens are JWTs", () => {
         }),
       signing
     ))
+})
+
+test("a token whose signature held is verified once, and one that says something else by the same signature is forged", () => {
+  let verified = 0
+  const signatures: typeof realSignatures = {
+    ...realSignatures,
+    verify: (...asked) =>
+      Effect.suspend(() => {
+        verified++
+        return realSignatures.verify(...asked)
+      })
+  }
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* jwtClient(world)
+        const { access } = yield* signInToApp(world, client, { scope: "api" })
+        const guarded = (token: string) => world.guard("/x", { scopes: ["api"] }, bearing(token))
+        const start = verified
+        for (const count of [1, 1, 1]) {
+          expect((yield* guarded(access))._tag).toBe("Admitted")
+          expect(verified - start).toBe(count)
+        }
+        const [header = "", , signature = ""] = access.split(".")
+        const payload = Buffer.from(JSON.stringify({ ...decodeJwt(access), sub: "bob" })).toString("base64url")
+        for (const count of [2, 3]) {
+          expect((yield* guarded(`${header}.${payload}.${signature}`))._tag).toBe("Refused")
+          expect(verified - start).toBe(count)
+        }
+        const other = yield* signInToApp(world, client, { scope: "api" })
+        expect((yield* guarded(other.access))._tag).toBe("Admitted")
+        expect(verified - start).toBe(4)
+      }),
+    { signatures }
+  )
+})
+
+test("what begins as a JWT and has a dot is taken for one", () => {
+  expect(["ey.", "eyJhbGciOiJub25lIn0.e30."].map(isJwt)).toEqual([true, true])
+  expect(["", "ey", ".ey", "eY.", "tsr_at_a.b", "a.ey.b"].map(isJwt)).toEqual(Array(6).fill(false))
 })
