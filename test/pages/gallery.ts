@@ -439,6 +439,22 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         }
       })
     ],
+    ...(["currentPassword", "newPassword"] as const).map((field): readonly [string, Document] => [
+      `settings-profile-${field}`,
+      profilePage(place, owner, {
+        name: say("Ada Lovelace"),
+        email: say("ada@northwind.example"),
+        passwordLength: 12,
+        problems: { [field]: say("This is not it.") }
+      })
+    ]),
+    [
+      "settings-sessions-alone",
+      sessionsPage(place, owner, {
+        sessions: [{ mark: "one", since: before(3 * day), lastUsedAt: before(hour), isHere: true }],
+        more: 0
+      })
+    ],
     [
       "settings-apps",
       connectedAppsPage(place, owner, {
@@ -654,6 +670,31 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "settings-resources-tokens",
+      resourcesPage(place, visitor(say, "owner"), {
+        resources: [
+          { at: say("https://a.example"), name: say("A"), accessTokenFormat: "jwt", byOwner: true },
+          {
+            at: say("https://b.example"),
+            name: say("B"),
+            accessTokenFormat: "jwt",
+            accessTokenTtl: 1500,
+            byOwner: false
+          },
+          { at: say("https://c.example"), name: say("C"), accessTokenTtl: 60_000, byOwner: true }
+        ],
+        scopes: [],
+        paging: { isContinued: true },
+        form: {
+          at: say("https://d.example"),
+          name: say("?"),
+          scopes: [],
+          tokens: "jwt",
+          problem: { field: "name", text: say("Enter a name that can be read.") }
+        }
+      })
+    ],
+    [
       "settings-resources-problem",
       resourcesPage(place, owner, {
         resources: [],
@@ -797,6 +838,15 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           },
           { id: say("i2"), role: "owner", createdAt: before(2 * hour), expiresAt: later(now, 6 * day) }
         ]
+      })
+    ],
+    [
+      "settings-members-made-open",
+      membersPage(place, owner, {
+        members: [],
+        paging: { isContinued: false },
+        invites: [],
+        made: { link: say("https://auth.northwind.example/invite?token=Zk3qAb9-"), expiresAt: later(now, 7 * day) }
       })
     ],
     [

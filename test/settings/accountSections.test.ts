@@ -6,7 +6,7 @@ import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
-import { fieldProblems, noticeOn } from "../given/page.ts"
+import { fieldProblems, noticeOn, typedOn } from "../given/page.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { addAccount, Browser, type House, inHouse, password, secret } from "../people/House.ts"
 import { atOnce, jostling } from "../people/stores.ts"
@@ -158,6 +158,28 @@ describe("the settings", () => {
         expect((yield* owner.submit("/settings/members", { action: "withdraw", id: "\u0000" })).status).toBe(409)
       })
     ))
+
+  test("say of each form whether it did what it was to do, by the code in the address that it leads to", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = yield* signedIn(house)
+        for (const [section, code, kind] of [
+          ["profile", "profile", "done"],
+          ["profile", "password", "done"],
+          ["sessions", "session-ended", "done"],
+          ["sessions", "others-ended", "done"],
+          ["sessions", "session-gone", "problem"],
+          ["members", "withdraw", "done"],
+          ["members", "removed", "done"],
+          ["members", "removing", "done"]
+        ] as const) {
+          const page = yield* browser.get(`/settings/${section}?done=${code}`)
+          expect([section, code, noticeOn(page)]).toEqual([section, code, kind])
+          expect(noticeOn(yield* browser.get(`/settings/${section}?done=${code}x`))).toBeUndefined()
+        }
+      })
+    ))
 })
 
 describe("the profile", () => {
@@ -281,7 +303,11 @@ describe("the profile", () => {
         const plain = yield* changePassword(browser, password, " ".repeat(10))
         expect([plain.status, fieldProblems(plain)]).toEqual([400, ["new_password"]])
         const answers: Array<number> = []
-        for (let tries = 0; tries < 7; tries++) answers.push((yield* changePassword(browser, "guess")).status)
+        for (let tries = 0; tries < 7; tries++) {
+          const answer = yield* changePassword(browser, "guess")
+          answers.push(answer.status)
+          if (answer.status === 400) expect(fieldProblems(answer)).toEqual(["current_password"])
+        }
         expect(answers).toEqual([400, 400, 400, 400, 400, 429, 429])
         const told = house.audit.flatMap(({ event }) => (event._tag === "AccountRefused" ? [event.reason] : []))
         expect(told).toEqual(["password_too_short", "password_too_plain", ...Array(5).fill("wrong_password")])
@@ -295,7 +321,10 @@ describe("the profile", () => {
         const { id } = yield* addAccount(house)
         const browser = yield* signedIn(house)
         yield* browser.submit("/settings/profile", { action: "profile", name: "Countess" })
-        yield* browser.submit("/settings/profile", { action: "profile", name: "n".repeat(101) })
+        const wrong = yield* browser.submit("/settings/profile", { action: "profile", name: "n".repeat(101) })
+        expect([wrong.status, fieldProblems(wrong)]).toEqual([400, ["name"]])
+        expect(typedOn(wrong)).toMatchObject({ name: "n".repeat(101), email: "ada@example.com" })
+        expect(typedOn(yield* browser.get("/settings/profile"))).toMatchObject({ name: "Countess" })
         expect(house.audit.slice(-2).map(({ event }) => event)).toEqual([
           { _tag: "AccountChanged", account: id, change: "name", by: id },
           { _tag: "AccountRefused", change: "name", reason: "name_too_long", account: id, by: id }
