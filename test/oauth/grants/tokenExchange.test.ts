@@ -304,94 +304,98 @@ const changedTokens: ReadonlyArray<readonly [what: string, change: (token: strin
   ["the scheme in front", (token) => `Bearer ${token}`]
 ]
 
-type Row = readonly [name: string, error: string, attack: Attack]
+/** `refusal`: which, and why, as the operator is told. */
+type Row = readonly [name: string, refusal: string, attack: Attack]
 
 const attacks: ReadonlyArray<Row> = [
   // RFC 8693 §2.1: other types of tokens, which this server takes for none of its own.
   ...["id_token", "refresh_token", "saml1", "saml2", "constructor", "ACCESS_TOKEN", ""].map(
     (type): Row => [
       `the subject_token_type ${type}`,
-      "invalid_request",
+      "InvalidRequest malformed_parameter",
       byOrders({ subject_token_type: `urn:ietf:params:oauth:token-type:${type}` })
     ]
   ),
   ...["jwt", "id_token", "saml2", ""].map(
     (type): Row => [
       `the requested_token_type ${type}`,
-      "invalid_request",
+      "InvalidRequest malformed_parameter",
       byOrders({ requested_token_type: `urn:ietf:params:oauth:token-type:${type}` })
     ]
   ),
   [
     "a subject_token_type that comes twice",
-    "invalid_request",
+    "InvalidRequest repeated_parameter",
     byOrders({ subject_token_type: [accessToken, accessToken] })
   ],
-  ["an empty subject_token", "invalid_request", byOrders({ subject_token: "" })],
-  ["a subject_token of 64 KiB", "invalid_request", byOrders({ subject_token: `tsr_at_${"A".repeat(65_536)}` })],
+  ["an empty subject_token", "InvalidRequest missing_parameter", byOrders({ subject_token: "" })],
+  [
+    "a subject_token of 64 KiB",
+    "InvalidSubjectToken malformed",
+    byOrders({ subject_token: `tsr_at_${"A".repeat(65_536)}` })
+  ],
   [
     "itself as its actor",
-    "invalid_request",
+    "InvalidRequest malformed_parameter",
     (scene) => Effect.succeed([scene.orders, subject(scene, { actor_token: scene.token })])
   ],
   ...changedTokens.map(
     ([what, change]): Row => [
       `a token with ${what}`,
-      "invalid_request",
+      "InvalidSubjectToken malformed",
       (scene) => Effect.succeed([scene.orders, { subject_token: change(scene.token) }])
     ]
   ),
   [
     "a code in its place",
-    "invalid_request",
+    "InvalidSubjectToken wrong_kind",
     (scene) => Effect.map(codeFor(scene.world, scene.app), (code) => [scene.orders, { subject_token: code }])
   ],
   [
     "a registration token in its place",
-    "invalid_request",
+    "InvalidSubjectToken malformed",
     (scene) => Effect.succeed([scene.orders, { subject_token: scene.app.registrationToken }])
   ],
   [
     "a client's secret in its place",
-    "invalid_request",
+    "InvalidSubjectToken malformed",
     (scene) => Effect.succeed([scene.orders, { subject_token: scene.app.secret }])
   ],
-  ["a scope in upper case", "invalid_scope", byOrders({ scope: "ORDERS" })],
-  ["a scope with a NUL behind it", "invalid_scope", byOrders({ scope: "orders\0" })],
-  ["a scope with a tab behind it", "invalid_scope", byOrders({ scope: "orders\tapi" })],
-  ["a scope of a prototype", "invalid_scope", byOrders({ scope: "constructor" })],
-  ["scopes that come twice", "invalid_request", byOrders({ scope: ["orders", "api"] })],
+  ["a scope in upper case", "InvalidScope none_to_be_had", byOrders({ scope: "ORDERS" })],
+  ["a scope with a NUL behind it", "InvalidScope none_to_be_had", byOrders({ scope: "orders\0" })],
+  ["a scope with a tab behind it", "InvalidScope none_to_be_had", byOrders({ scope: "orders\tapi" })],
+  ["a scope of a prototype", "InvalidScope none_to_be_had", byOrders({ scope: "constructor" })],
+  ["scopes that come twice", "InvalidRequest repeated_parameter", byOrders({ scope: ["orders", "api"] })],
   ...[
     "http://billing.example",
     "https://BILLING.example.evil.example",
     "https://billing.example:8443",
     "https://mallory@billing.example",
     "https://billing.example@evil.example",
-    "https://billing.example#x",
-    "https://billing.example\\@evil.example",
-    "billing.example",
-    "*",
     "urn:billing",
     "javascript:alert(1)"
-  ].map((resource): Row => [`the resource ${resource}`, "invalid_target", byOrders({ resource })]),
+  ].map((resource): Row => [`the resource ${resource}`, "InvalidTarget not_ours", byOrders({ resource })]),
+  ...["https://billing.example#x", "https://billing.example\\@evil.example", "billing.example", "*"].map(
+    (resource): Row => [`the resource ${resource}`, "InvalidTarget malformed", byOrders({ resource })]
+  ),
   [
     "two resources of which one is another's",
-    "invalid_target",
+    "InvalidTarget not_ours",
     byOrders({ resource: [billing, "https://evil.example"] })
   ],
   [
     "two audiences of which one is another's",
-    "invalid_target",
+    "InvalidTarget not_ours",
     byOrders({ audience: [billing, "https://evil.example"] })
   ],
   [
     "a client's id for an audience",
-    "invalid_target",
+    "InvalidTarget malformed",
     (scene) => Effect.succeed([scene.orders, subject(scene, { audience: scene.billing.id })])
   ],
   [
     "what a narrower token has lost of scope",
-    "invalid_scope",
+    "InvalidScope wider_than_granted",
     (scene) =>
       Effect.map(exchanged(scene.world, scene.orders, scene.token, { scope: "billing" }), (narrow) => [
         scene.billing,
@@ -400,7 +404,7 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "what a narrower token has lost of resources",
-    "invalid_target",
+    "InvalidTarget wider_than_granted",
     (scene) =>
       Effect.map(exchanged(scene.world, scene.orders, scene.token, { resource: billing }), (narrow) => [
         scene.billing,
@@ -409,7 +413,7 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "a token back that was passed on to another",
-    "invalid_request",
+    "InvalidSubjectToken not_sent_here",
     (scene) =>
       Effect.map(exchanged(scene.world, scene.orders, scene.token, { resource: billing }), (narrow) => [
         scene.orders,
@@ -418,7 +422,7 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "a token past the life of the one that it came of",
-    "invalid_request",
+    "InvalidSubjectToken expired",
     (scene) =>
       Effect.gen(function* () {
         yield* TestClock.adjust("59 minutes")
@@ -429,68 +433,68 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "a public client's word",
-    "unauthorized_client",
+    "UnauthorizedClient grant_type_not_registered",
     (scene) =>
       Effect.map(registerClient(scene.world, { token_endpoint_auth_method: "none" }), (open) => [open, subject(scene)])
   ],
   [
     "nobody's word",
-    "invalid_client",
+    "InvalidClient unknown",
     (scene) => Effect.succeed([{ ...scene.orders, id: "A".repeat(22) }, subject(scene)])
   ],
-  ["no subject_token", "invalid_request", byOrders({ subject_token: undefined })],
-  ["no subject_token_type", "invalid_request", byOrders({ subject_token_type: undefined })],
+  ["no subject_token", "InvalidRequest missing_parameter", byOrders({ subject_token: undefined })],
+  ["no subject_token_type", "InvalidRequest missing_parameter", byOrders({ subject_token_type: undefined })],
   [
     "a subject_token_type that is not ours",
-    "invalid_request",
+    "InvalidRequest malformed_parameter",
     byOrders({ subject_token_type: "urn:ietf:params:oauth:token-type:id_token" })
   ],
   [
     "a refresh token's type",
-    "invalid_request",
+    "InvalidRequest malformed_parameter",
     byOrders({ subject_token_type: "urn:ietf:params:oauth:token-type:refresh_token" })
   ],
   [
     "a refresh token asked for",
-    "invalid_request",
+    "InvalidRequest malformed_parameter",
     byOrders({ requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" })
   ],
   [
     "an actor_token",
-    "invalid_request",
+    "InvalidRequest malformed_parameter",
     (scene) =>
       Effect.succeed([scene.orders, subject(scene, { actor_token: scene.token, actor_token_type: accessToken })])
   ],
-  ["an actor_token_type alone", "invalid_request", byOrders({ actor_token_type: accessToken })],
+  ["an actor_token_type alone", "InvalidRequest malformed_parameter", byOrders({ actor_token_type: accessToken })],
   [
     "two subject tokens",
-    "invalid_request",
+    "InvalidRequest repeated_parameter",
     (scene) => Effect.succeed([scene.orders, subject(scene, { subject_token: [scene.token, scene.token] })])
   ],
-  ["a text that is no token", "invalid_request", byOrders({ subject_token: "made-up" })],
+  ["a text that is no token", "InvalidSubjectToken malformed", byOrders({ subject_token: "made-up" })],
   [
     "a token cut short",
-    "invalid_request",
+    "InvalidSubjectToken malformed",
     (scene) => Effect.succeed([scene.orders, { subject_token: scene.token.slice(0, -1) }])
   ],
   [
     "a refresh token in its place",
-    "invalid_request",
+    "InvalidSubjectToken wrong_kind",
     (scene) => Effect.succeed([scene.orders, { subject_token: scene.refresh }])
   ],
   [
     "an API key in its place",
-    "invalid_request",
+    "InvalidSubjectToken wrong_kind",
     (scene) => Effect.map(keyOf(scene), (key) => [scene.orders, { subject_token: key }])
   ],
   [
     "a JWT that nobody signed",
-    "invalid_request",
+    "InvalidSubjectToken malformed",
     byOrders({ subject_token: "eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJyZWYiOiJ4In0.x" })
   ],
   [
     "a client's own access in its place",
-    "invalid_request",
+    "InvalidSubjectToken wrong_kind",
     (scene) =>
       Effect.map(tokenRequest(scene.world, scene.orders, { grant_type: "client_credentials" }), (own) => [
         scene.orders,
@@ -499,12 +503,12 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "an expired token",
-    "invalid_request",
+    "InvalidSubjectToken expired",
     (scene) => Effect.as(TestClock.adjust("1 hour"), [scene.orders, subject(scene)])
   ],
   [
     "a token that was sent elsewhere",
-    "invalid_request",
+    "InvalidSubjectToken not_sent_here",
     (scene) =>
       Effect.map(refresh(scene.world, scene.app, scene.refresh, { resource: billing }), (only) => [
         scene.orders,
@@ -513,7 +517,7 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "a token of another workspace's seal",
-    "invalid_request",
+    "InvalidSubjectToken forged",
     (scene) =>
       Effect.sync(() => {
         const { keys } = scene.world.services
@@ -526,7 +530,7 @@ const attacks: ReadonlyArray<Row> = [
   ],
   [
     "a bound token without its proof",
-    "invalid_request",
+    "InvalidSubjectToken binding_differs",
     (scene) =>
       Effect.sync(() => {
         const { keys } = scene.world.services
@@ -535,52 +539,71 @@ const attacks: ReadonlyArray<Row> = [
         return [scene.orders, { subject_token: seal(keys.current(), workspace, bound) }] as const
       })
   ],
-  ["a scope that the token has not", "invalid_scope", byOrders({ scope: "api" })],
-  ["a scope that nobody knows", "invalid_scope", byOrders({ scope: "root" })],
-  ["one scope more than the token has", "invalid_scope", byOrders({ scope: "orders billing api" })],
-  ["a resource that the token is not for", "invalid_target", byOrders({ resource: theWorkspace.issuer })],
-  ["a resource that nobody lists", "invalid_target", byOrders({ resource: "https://evil.example" })],
-  ["an audience that nobody lists", "invalid_target", byOrders({ audience: "https://evil.example" })],
+  ["a scope that the token has not", "InvalidScope wider_than_granted", byOrders({ scope: "api" })],
+  ["a scope that nobody knows", "InvalidScope none_to_be_had", byOrders({ scope: "root" })],
+  ["one scope more than the token has", "InvalidScope wider_than_granted", byOrders({ scope: "orders billing api" })],
+  [
+    "a resource that the token is not for",
+    "InvalidTarget wider_than_granted",
+    byOrders({ resource: theWorkspace.issuer })
+  ],
+  ["a resource that nobody lists", "InvalidTarget not_ours", byOrders({ resource: "https://evil.example" })],
+  ["an audience that nobody lists", "InvalidTarget not_ours", byOrders({ audience: "https://evil.example" })],
   [
     "a good resource beside a bad audience",
-    "invalid_target",
+    "InvalidTarget not_ours",
     byOrders({ resource: billing, audience: "https://evil.example" })
   ],
-  ["scopes that the resource does not take", "invalid_target", byOrders({ resource: billing, scope: "orders" })],
+  [
+    "scopes that the resource does not take",
+    "InvalidTarget takes_none",
+    byOrders({ resource: billing, scope: "orders" })
+  ],
   [
     "a resource above the one that it is for",
-    "invalid_target",
+    "InvalidTarget not_ours",
     byOrders({ resource: "https://billing.example.evil.example" })
   ],
   [
     "a client that no owner let exchange",
-    "unauthorized_client",
+    "UnauthorizedClient grant_type_not_registered",
     (scene) => Effect.succeed([scene.app, subject(scene)])
   ],
   [
     "a client that an owner lets no more",
-    "unauthorized_client",
+    "UnauthorizedClient grant_type_not_registered",
     (scene) => Effect.as(serve(scene.world, scene.orders, null), [scene.orders, subject(scene)])
   ],
   [
     "a client with fewer scopes",
-    "invalid_scope",
+    "InvalidScope none_to_be_had",
     (scene) => Effect.map(server(scene.world, orders, "api"), (weak) => [weak, subject(scene)])
   ],
   [
     "no proof of the client",
-    "invalid_client",
+    "InvalidClient bad_secret",
     (scene) => Effect.succeed([{ ...scene.orders, secret: "wrong" }, subject(scene)])
   ]
 ]
 
 describe("an exchange that is refused", () => {
-  test.each([...attacks])("%s: %s", (_, error, attack) =>
+  const errors: Readonly<Record<string, string>> = {
+    InvalidRequest: "invalid_request",
+    InvalidSubjectToken: "invalid_request",
+    InvalidScope: "invalid_scope",
+    InvalidTarget: "invalid_target",
+    InvalidClient: "invalid_client",
+    UnauthorizedClient: "unauthorized_client"
+  }
+  test.each([...attacks])("%s: %s", (_, why, attack) =>
     inScene((scene) =>
       Effect.gen(function* () {
         const [by, fields] = yield* attack(scene)
         const answer = yield* exchange(scene.world, by, "", fields)
+        const [refusal = "", reason] = why.split(" ")
+        const error = errors[refusal]
         expect([answer.status, jsonOf(answer).error]).toEqual([error === "invalid_client" ? 401 : 400, error])
+        expect(scene.world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", refusal, reason })
         expect((yield* told(scene.world, scene.token)).scope ?? "").not.toContain("api")
       })
     )
@@ -593,6 +616,7 @@ describe("an exchange that is refused", () => {
         for (const client of [by, other, by, other]) last = yield* exchanged(world, client, last)
         const answer = yield* exchange(world, by, last)
         expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_request"])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidSubjectToken", reason: "too_many_actors" })
       })
     ))
 })
