@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Client } from "../../../core/client/Client.ts"
 import { readClientId } from "../../../core/rules/Id.ts"
 import { RedirectUri } from "../../../core/rules/RedirectUri.ts"
+import { deviceClient, enterCode, waitingDevice } from "../../given/devices.ts"
 import {
   authorizeTarget,
   companies,
@@ -22,6 +23,7 @@ import {
   text,
   tokensOf
 } from "../../given/flow.ts"
+import { pageName } from "../../given/page.ts"
 import { inWorld, t0, type World } from "../../given/World.ts"
 
 const ask = (world: World, client: TestClient, fields: Readonly<Record<string, string | undefined>> = {}) =>
@@ -305,6 +307,62 @@ describe("an answer to the consent page", () => {
         }
         const untyped = yield* world.send("POST", "/consent", { as: "alice", body: form(mine) })
         expect(untyped.status).toBe(400)
+      })
+    ))
+
+  test("that is forged is refused for what is forged of it, and leads to the sign-in only with a page of ours", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { ticket = "", ...own } = hiddenFields((yield* ask(world, client)).body)
+        const other = hiddenFields((yield* ask(world, client)).body).ticket ?? ""
+        const bobs = hiddenFields((yield* world.send("GET", authorizeTarget(client), { as: "bob" })).body).ticket ?? ""
+        const rows = [
+          [{ ticket: "" }, "alice", 403, "field_missing"],
+          [{ ticket: "x" }, "alice", 403, "ticket"],
+          [{ ticket: "x" }, undefined, 403, "ticket"],
+          [{ ticket: `${ticket}AAAA` }, "alice", 403, "ticket"],
+          [{ ticket: bobs }, "alice", 403, "ticket"],
+          [{ ticket, csrf: "x" }, "alice", 403, "csrf"],
+          [{ ticket, decision: "maybe" }, "alice", 403, "field_missing"],
+          [{ ticket }, undefined, 303, undefined],
+          [{ ticket: other }, "alice", 303, undefined]
+        ] as const
+        for (const [fields, as, status, reason] of rows) {
+          const before = world.audit.length
+          const body = form({ ...own, decision: "approve", ...fields })
+          const sent = as === undefined ? {} : { as }
+          const answer = yield* world.send("POST", "/consent", { ...sent, headers: formHeaders, body })
+          const refused = world.audit
+            .slice(before)
+            .flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))
+          expect([fields, answer.status, refused]).toEqual([fields, status, reason === undefined ? [] : [reason]])
+          if (as === undefined && status === 303) expect(header(answer, "location")).toStartWith("/login?return_to=")
+        }
+      })
+    ))
+
+  test("of a device ends on a page: approved, denied, and too late where its client may not have it any more", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const tv = yield* deviceClient(world)
+        const answered = Effect.fnUntraced(function* (
+          decision: "approve" | "deny",
+          before: Effect.Effect<unknown, unknown> = Effect.void
+        ) {
+          const page = yield* enterCode(world, (yield* waitingDevice(world, tv)).userCode)
+          yield* before
+          const answer = yield* decide(world, page, decision)
+          return [answer.status, pageName(answer), header(answer, "location")]
+        })
+        expect(yield* answered("approve")).toEqual([200, "consent-approved", undefined])
+        expect(yield* answered("deny")).toEqual([200, "consent-denied", undefined])
+        const stopped = change(world, tv, (stored) => ({ ...stored, grantTypes: ["client_credentials"] }))
+        expect(yield* answered("approve", stopped)).toEqual([400, "consent-expired", undefined])
+        expect(events(world).at(-1)).toMatchObject({
+          refusal: "UnauthorizedClient",
+          reason: "grant_type_not_registered"
+        })
       })
     ))
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { Pages } from "../../../core/ports/Pages.ts"
+import type { UserPlace } from "../../../core/ports/ResourceOwner.ts"
 import { PlaceId } from "../../../core/rules/Id.ts"
 import {
   authorizeTarget,
@@ -114,6 +115,58 @@ describe("a consent page of the host's own, elsewhere", () => {
           expect(jsonOf(yield* post(world, fields, "alice"))).toEqual({ state: "used" })
         }),
       beside
+    ))
+
+  test("is told what its answer lacks, and asks for the page again where that was drawn for other places", () => {
+    const places: Array<UserPlace> = []
+    const named = (id: string): UserPlace => ({ id: PlaceId.make(id), label: id })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const fields = fieldsOf(yield* openPage(world, client))
+          const told = (over: Readonly<Record<string, string>>) =>
+            Effect.map(post(world, { ...fields, decision: "approve", ...over }, "alice"), jsonOf)
+          expect(yield* told({ acknowledged: "no" })).toEqual({ state: "unacknowledged" })
+          places.push(named("a"), named("b"))
+          // Drawn for none, and there is a choice by now.
+          expect(yield* told({})).toEqual({ state: "place" })
+          const choosing = fieldsOf(yield* openPage(world, client))
+          expect(yield* told({ ...choosing })).toEqual({ state: "place" })
+          expect(yield* told({ ...choosing, decision: "search" })).toEqual({ state: "place" })
+          places.length = 0
+          expect(yield* told({ ...choosing, place: "a" })).toEqual({ state: "place" })
+          expect(world.audit.filter(({ event }) => event._tag === "ConsentGiven")).toEqual([])
+          expect((yield* told({})).state).toBe("done")
+        }),
+      { ...beside, places: () => places }
+    )
+  })
+
+  test("is read by the origin that it is at, and by no other", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const headersFor = Effect.fnUntraced(function* (origin: string | undefined) {
+            const { headers } = yield* openPage(world, client, origin === undefined ? {} : { origin })
+            return headers.filter(([name]) => /^(access-control-|vary|cross-origin-resource)/.test(name))
+          })
+          const own = [
+            ["vary", "Origin"],
+            ["cross-origin-resource-policy", "same-origin"]
+          ]
+          expect<unknown>(yield* headersFor("https://app.example.com")).toEqual([
+            ...own,
+            ["access-control-allow-origin", "https://app.example.com"],
+            ["access-control-allow-credentials", "true"],
+            ["access-control-expose-headers", "Retry-After, X-Request-Id"]
+          ])
+          for (const origin of [undefined, "null", world.workspace.issuer, "https://app.example.com.evil.example"]) {
+            expect<unknown>(yield* headersFor(origin)).toEqual(own)
+          }
+        }),
+      elsewhere
     ))
 
   test("posts no, and the client is told", () =>
