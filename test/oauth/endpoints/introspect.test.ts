@@ -5,9 +5,10 @@ import { createKey } from "../../../core/engine/administerGrants.ts"
 import type { Grants } from "../../../core/engine/Grants.ts"
 import type { KeyTerms } from "../../../core/grant/apiKey.ts"
 import { introspectEndpoint } from "../../../core/oauth/endpoints/introspect.ts"
-import { ClientId, type GrantId, UserId } from "../../../core/rules/Id.ts"
+import { ClientId, type GrantId, PlaceId, UserId } from "../../../core/rules/Id.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
+import { holderOf, tokenProof } from "../../given/dpop.ts"
 import {
   bearing,
   codeFor,
@@ -22,9 +23,10 @@ import {
   signInToApp,
   type TestClient,
   tokenRequest,
-  tokensOf
+  tokensOf,
+  verifier
 } from "../../given/flow.ts"
-import { inWorld, requestOf, t0, theWorkspace, type World } from "../../given/World.ts"
+import { inWorld, realSignatures, requestOf, t0, theWorkspace, type World } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const ask = (world: World, fields: Readonly<Record<string, string | undefined>>, headers = {}) =>
@@ -94,16 +96,71 @@ describe("introspection by a client (RFC 7662)", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, machine)
-        const token = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).access_token
-        expect(jsonOf(yield* by(world, client, String(token)))).toMatchObject({
+        const rest = [`${theWorkspace.issuer}/rest`, `${theWorkspace.issuer}/other`]
+        const fields = { grant_type: "client_credentials", resource: rest }
+        const token = jsonOf(yield* tokenRequest(world, client, fields)).access_token
+        expect(jsonOf(yield* by(world, client, String(token)))).toEqual({
           active: true,
+          iss: theWorkspace.issuer,
           sub: client.id,
           client_id: client.id,
+          scope: "api",
+          token_type: "Bearer",
+          exp: t0 / 1000 + 3600,
+          aud: rest,
           principal: "Workspace",
-          token_type: "Bearer"
+          grant: lastMark(world)
         })
       })
     ))
+
+  test("tells where, and how the person signed in, of both of its tokens, and to which key they are bound", async () => {
+    const holder = await holderOf("ES256")
+    const as = `alice; acr=high; since=${t0 - 5000}`
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, {
+            scope: "api",
+            token_endpoint_auth_method: "client_secret_post"
+          })
+          const code = yield* codeFor(world, client, { scope: "api", max_age: "60", acr_values: "high" }, as)
+          const body = form({
+            grant_type: "authorization_code",
+            client_id: client.id,
+            client_secret: client.secret,
+            code,
+            redirect_uri: client.redirectUri,
+            code_verifier: verifier
+          })
+          const headers = { ...formHeaders, dpop: yield* tokenProof(holder) }
+          const tokens = tokensOf(yield* world.send("POST", "/oauth/token", { headers, body }))
+          const common = {
+            active: true,
+            iss: theWorkspace.issuer,
+            sub: "alice",
+            client_id: client.id,
+            scope: "api",
+            principal: "User",
+            place: "acme",
+            auth_time: t0 / 1000 - 5,
+            acr: "high",
+            grant: lastMark(world)
+          }
+          expect(jsonOf(yield* by(world, client, tokens.access))).toEqual({
+            ...common,
+            token_type: "DPoP",
+            cnf: { jkt: holder.jkt },
+            exp: t0 / 1000 + 3600
+          })
+          expect(jsonOf(yield* by(world, client, tokens.refresh))).toEqual({
+            ...common,
+            exp: t0 / 1000 + 30 * 24 * 3600
+          })
+        }),
+      { places: () => [{ id: PlaceId.make("acme"), label: "Acme" }], signatures: realSignatures }
+    )
+  })
 
   test("rounds the expiry down to whole seconds, so that nobody trusts a token too long", () =>
     inWorld((world) =>

@@ -317,13 +317,25 @@ describe("looking after a registration (RFC 7592)", () => {
         const response = yield* world.send("GET", path(client.registrationUri), {
           headers: bearing(client.registrationToken)
         })
-        expect(response.status).toBe(200)
-        expect(jsonOf(response)).toMatchObject({
+        expect([response.status, header(response, "cache-control")]).toEqual([200, "no-store"])
+        expect(jsonOf(response)).toEqual({
           client_id: client.id,
+          client_id_issued_at: t0 / 1000,
+          redirect_uris: [redirectUri],
+          grant_types: ["authorization_code", "refresh_token"],
+          response_types: ["code"],
+          token_endpoint_auth_method: "client_secret_post",
+          scope: "api profile",
+          client_secret_expires_at: 0,
           registration_access_token: client.registrationToken,
           registration_client_uri: client.registrationUri
         })
-        expect("client_secret" in jsonOf(response)).toBe(false)
+        const nobody = yield* world.send("GET", path(client.registrationUri))
+        expect([nobody.status, world.audit.at(-1)?.event]).toMatchObject([401, { refusal: "TokenRequired" }])
+        yield* TestClock.adjust("30 days")
+        const headers = bearing(client.registrationToken)
+        expect((yield* world.send("GET", path(client.registrationUri), { headers })).status).toBe(401)
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidToken", reason: "bad_secret" })
       })
     ))
 
@@ -392,22 +404,36 @@ describe("looking after a registration (RFC 7592)", () => {
           grant_types: ["client_credentials"],
           token_endpoint_auth_method: "client_secret_post"
         }
-        for (const wrong of [
-          { ...sound, client_id: undefined },
-          { ...sound, client_id: "x" },
-          { ...sound, client_secret: "wrong" },
-          { ...sound, client_secret: { of: "another type" } },
-          { ...sound, redirect_uris: ["ftp://x"] }
-        ]) {
+        for (const [wrong, refusal] of [
+          [{ ...sound, client_id: undefined }, "InvalidClientMetadata"],
+          [{ ...sound, client_id: "x" }, "InvalidClientMetadata"],
+          [{ ...sound, client_secret: "wrong" }, "InvalidClientMetadata"],
+          [{ ...sound, client_secret: "" }, "InvalidClientMetadata"],
+          [{ ...sound, client_secret: { of: "another type" } }, "InvalidClientMetadata"],
+          [{ ...sound, redirect_uris: ["ftp://x"] }, "InvalidRedirectUri"]
+        ] as const) {
           expect((yield* put(wrong)).status).toBe(400)
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal })
         }
+        const untyped = { headers: bearing(client.registrationToken), body: JSON.stringify(sound) }
+        expect((yield* world.send("PUT", path(client.registrationUri), untyped)).status).toBe(400)
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidRequest", reason: "wrong_content_type" })
+        expect(world.calls.replace).toEqual([])
+        expect((yield* put({ ...sound, client_secret: null })).status).toBe(200)
         const response = yield* put({ ...sound, client_secret: client.secret })
         expect(response.status).toBe(200)
-        expect(jsonOf(response)).toMatchObject({
+        expect(jsonOf(response)).toEqual({
+          client_id: client.id,
+          client_id_issued_at: t0 / 1000,
           redirect_uris: ["https://new.example/cb"],
-          grant_types: ["client_credentials"]
+          grant_types: ["client_credentials"],
+          response_types: [],
+          token_endpoint_auth_method: "client_secret_post",
+          scope: "api profile",
+          client_secret_expires_at: 0,
+          registration_access_token: client.registrationToken,
+          registration_client_uri: client.registrationUri
         })
-        expect("client_name" in jsonOf(response) || "client_secret" in jsonOf(response)).toBe(false)
         expect(world.audit.at(-1)).toMatchObject({
           requestId: header(response, "x-request-id"),
           event: { _tag: "ClientChanged", client: client.id, change: "updated" }
