@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test"
+import { Effect } from "effect"
 import {
+  allowedMethods,
   empty,
   finish,
   forAWhile,
@@ -9,9 +11,13 @@ import {
   preflight,
   secretJson,
   seeOther,
-  wholeAnswer
+  shuttingDown,
+  wholeAnswer,
+  withRequestId
 } from "../../core/http/answer.ts"
+import { broken } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import type { Route } from "../../core/http/Route.ts"
 import { requestOf } from "../given/World.ts"
 
 test("who is sent elsewhere takes nothing along that is kept, and no address of ours", () => {
@@ -71,6 +77,69 @@ test("every answer carries its request's id and is not sniffed, each said once, 
     const nowhere = wholeAnswer(finish("r1", requestOf("GET", "/", {}), undefined, response))
     expect(sorted(nowhere.headers)).toEqual(sorted([...own, noSniffing, ["x-request-id", "r1"]]))
   }
+})
+
+const preflightOf = (methods: Route["methods"], asked?: string) =>
+  preflight({ path: "/", match: "exact", methods, errors: "oauth", cors: true, scopes: [] }, asked)
+
+const handler = () => Effect.succeed(empty(200))
+
+test("a preflight is answered whole, with the headers that were asked for where they can be told back", () => {
+  const answer = (methods: string, headers: string) => ({
+    status: 204,
+    headers: [
+      ["access-control-allow-origin", "*"],
+      ["access-control-expose-headers", "WWW-Authenticate, Retry-After, DPoP-Nonce, X-Request-Id"],
+      ["access-control-allow-methods", methods],
+      ["access-control-allow-headers", headers],
+      ["access-control-max-age", "86400"],
+      ["vary", "Access-Control-Request-Headers"]
+    ],
+    body: ""
+  })
+  const usual = "Authorization, Content-Type"
+  const asked = ["dpop", "DPoP, X-A_b.c~1", "!#$%&'*+^`|", "a".repeat(1024)]
+  for (const names of asked)
+    expect(preflightOf({ POST: handler }, names)).toEqual(answer("POST, OPTIONS", names) as never)
+  for (const wrong of ["a".repeat(1025), "a\nb: c", "é", "a;b", 'a"b', " \u0000"]) {
+    expect(preflightOf({ POST: handler }, wrong)).toEqual(answer("POST, OPTIONS", usual) as never)
+  }
+  expect(preflightOf({ GET: handler, DELETE: handler })).toEqual(answer("GET, DELETE, HEAD, OPTIONS", usual) as never)
+})
+
+test("the methods of a route are told with those that come with them", () => {
+  expect(allowedMethods({ methods: {}, cors: false })).toBe("")
+  expect(allowedMethods({ methods: { POST: handler }, cors: false })).toBe("POST")
+  expect(allowedMethods({ methods: { GET: handler }, cors: false })).toBe("GET, HEAD")
+  expect(allowedMethods({ methods: { POST: handler, GET: handler }, cors: true })).toBe("POST, GET, HEAD, OPTIONS")
+})
+
+test("what the server says of itself alone is a whole answer that nobody keeps", () => {
+  const type = ["content-type", "application/json"]
+  const kept = [
+    ["cache-control", "no-store"],
+    ["pragma", "no-cache"]
+  ]
+  for (const [answer, status, error, more] of [
+    [broken, 500, "server_error", []],
+    [shuttingDown, 503, "temporarily_unavailable", [["retry-after", "1"]]]
+  ] as const) {
+    expect<unknown>([answer.status, [...answer.headers]]).toEqual([status, [type, ...kept, ...more]])
+    expect(JSON.parse(answer.body)).toEqual({ error, error_description: expect.stringMatching(/\w/) })
+  }
+})
+
+test("an answer that is whole stays as it is, and one gets its request's id behind its own headers", () => {
+  const answer = empty(204, [["retry-after", "1"]])
+  expect(wholeAnswer(answer)).toBe(answer)
+  expect(withRequestId("r1", answer)).toEqual({
+    status: 204,
+    headers: [
+      ["retry-after", "1"],
+      ["x-request-id", "r1"]
+    ],
+    body: ""
+  })
 })
 
 test("a preflight that names no header is told which there are, however the runtime says that it named none", () => {
