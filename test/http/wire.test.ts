@@ -283,6 +283,7 @@ describe("what a refusal looks like from outside", () => {
         ["www-authenticate", "X"],
         ...(headers ?? [])
       ])
+      expect(oauthError(fault).headers).toEqual(whole.headers.filter(([name]) => name !== "www-authenticate"))
     }
   })
 
@@ -322,9 +323,19 @@ describe("what a refusal looks like from outside", () => {
     )
     expect(header(answer, "cache-control")).toBe("no-store")
     for (const [name, value] of wire.headers ?? []) expect(header(answer, name)).toBe(value)
-    // Nobody who showed nothing is told what the route needs where it needs nothing.
-    const open = header(resourceRefusal(presentations, here, fault, []), "www-authenticate") ?? ""
-    expect(open.includes("scope=")).toBe(fault._tag === "InsufficientScope")
+    // No field but these, each with a value, and no challenge where no way to show a token has one.
+    const named = answer.headers.map((pair) => [pair[0], pair.length])
+    expect(named.length).toBe(
+      2 + (answer.body === "" ? 0 : 1) + (told.length === 0 ? 0 : 1) + (wire.headers?.length ?? 0)
+    )
+    expect(named.every(([, length]) => length === 2)).toBe(true)
+    const unshown = resourceRefusal([], here, fault, ["read", "write"]).headers
+    expect(unshown.map(([name]) => name)).toEqual(
+      answer.headers.map(([name]) => name).filter((name) => name !== "www-authenticate")
+    )
+    // What the route needs is told where it needs something.
+    const open = header(resourceRefusal(presentations, here, fault, []), "www-authenticate")
+    expect(open).toBe(header(answer, "www-authenticate")?.replaceAll(', scope="read write"', ""))
   })
 
   test("as a protected resource leads to the metadata of that resource", () => {
@@ -332,6 +343,7 @@ describe("what a refusal looks like from outside", () => {
       header(resourceError(presentations, theWorkspace, new TokenRequired(), { resource }), "www-authenticate")
     const own = `${theWorkspace.issuer}/.well-known/oauth-protected-resource`
     expect(at()).toContain(`resource_metadata="${own}"`)
+    expect(at()).not.toContain("scope=")
     expect(at("/orders")).toContain(`resource_metadata="${own}/orders"`)
     expect(at("https://api.example.com/v1")).toContain(
       'resource_metadata="https://api.example.com/.well-known/oauth-protected-resource/v1"'
@@ -364,9 +376,10 @@ describe("where a refusal came up", () => {
       const clientAuths = new Map(Object.entries({ basic: { scheme: "Basic" }, other: { scheme: "Other" }, post: {} }))
       const services = { pages, presentations, clientAuths }
       const challenges = (errors: "oauth" | "bearer" | "page", fault: Refusal) =>
-        answerFault(services, callTo("/x"), { errors, scopes: ["read"] }, fault).headers.flatMap(([name, value]) =>
-          name === "www-authenticate" ? [value] : []
-        )
+        answerFault(services, callTo("/x"), { errors, scopes: ["read"] }, fault).headers.flatMap((pair) => {
+          expect(pair).toHaveLength(2)
+          return pair[0] === "www-authenticate" ? [pair[1]] : []
+        })
       const schemes = ['Basic realm="oauth"', 'Other realm="oauth"']
       expect(challenges("oauth", new InvalidClient({ reason: "unknown", triedHeader: true }))).toEqual(schemes)
       expect(challenges("oauth", new InvalidClient({ reason: "unknown", triedHeader: false }))).toEqual([])
@@ -432,6 +445,7 @@ describe("where a refusal came up", () => {
         expect([about, links]).toEqual([about, next === undefined ? [] : [next]])
         expect(answer.body).toContain("req-1")
         const { headers = [] } = faultToWire(fault)
+        expect(answer.headers.every((pair) => pair.length === 2)).toBe(true)
         expect(answer.headers.filter(([written]) => written === "retry-after" || written === "dpop-nonce")).toEqual([
           ...headers
         ])
