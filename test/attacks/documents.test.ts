@@ -67,6 +67,7 @@ const addresses: ReadonlyArray<string> = [
   "https://app.example.org/client.json#x",
   "https://mallory@app.example.org/client.json",
   "https://mallory:x@app.example.org/client.json",
+  "https://:x@app.example.org/client.json",
   "https://:@app.example.org/client.json",
   "https://app.example.org:443/client.json",
   "https://app.example.org:0443/client.json",
