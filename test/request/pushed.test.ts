@@ -228,6 +228,30 @@ describe("a request that its client pushes", () => {
     )
   )
 
+  test("is kept with its key and its resources, and says nothing that it was not asked", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const by = yield* provenClient(world)
+        const rest = `${theWorkspace.issuer}/rest`
+        const jkt = digestOf("key")
+        yield* push(world, by, { scope: undefined, dpop_jkt: jkt, resource: rest })
+        const { records } = yield* world.storage.list({
+          workspace: theWorkspace.id,
+          kind: "request",
+          owner: `client:${by.id}`,
+          after: undefined,
+          limit: 10
+        })
+        const { _by, _tag, _v, challenge, client, expiresAt, id, pushed, to, ...asked } = Object(records[0]?.body)
+        expect(asked).toEqual({
+          scope: ["api"],
+          scopeByDefault: true,
+          resources: [rest],
+          binding: { thumbprint: jkt }
+        })
+      })
+    ))
+
   test("is kept for its client, until a browser comes and for as long as it may read", () =>
     inWorld((world) =>
       Effect.gen(function* () {
