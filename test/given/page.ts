@@ -5,10 +5,10 @@ import { decode } from "../pages/parse.ts"
 export const pageName = ({ body }: Pick<HttpResponse, "body">): string | undefined =>
   /<body data-page="([^"]*)"/.exec(body)?.[1]
 
-/** The role of the notice that a page shows about a form. */
+/** The role of the notice that a page shows about a form; one without words is none. */
 export const noticeOn = ({ body }: Pick<HttpResponse, "body">): "done" | "problem" | undefined => {
-  if (body.includes('<div class="notice notice-problem" role="alert">')) return "problem"
-  return body.includes('<div class="notice notice-done" role="status">') ? "done" : undefined
+  if (/<div class="notice notice-problem" role="alert">[^<]*(?:<[^>]*>)?\s*[A-Z]/.test(body)) return "problem"
+  return /<div class="notice notice-done" role="status">[^<]*(?:<[^>]*>)?\s*[A-Z]/.test(body) ? "done" : undefined
 }
 
 /** The fields with a problem on a page. */

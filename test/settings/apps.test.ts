@@ -3,20 +3,25 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { deleteClient } from "../../core/engine/administerClients.ts"
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
-import { ClientId, type GrantId, grantIdOf, idLength, UserId } from "../../core/rules/Id.ts"
+import type { UserPlace } from "../../core/ports/ResourceOwner.ts"
+import { ClientId, type GrantId, grantIdOf, idLength, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { allScopes } from "../../core/rules/Scope.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
+  authorizeTarget,
   codeFor,
   companies,
   form,
   formHeaders,
   header,
+  hiddenFields,
   jsonOf,
+  provenClient,
   redeem,
   refresh,
   registerClient,
+  returned,
   signInToApp,
   tokensOf
 } from "../given/flow.ts"
@@ -194,6 +199,42 @@ describe("connected apps", () => {
         expect((yield* companies(world, hers.access)).status).toBe(200)
       })
     ))
+
+  test("say where one may act, by the name of the place or else its id, and whether a yes is remembered", async () => {
+    const facts = (page: { readonly body: string }) =>
+      [...page.body.matchAll(/<dt>[^<]*<\/dt><dd>([\s\S]*?)<\/dd>/g)].map(([, said = ""]) =>
+        said.replaceAll("<wbr>", "")
+      )
+    const bakery = { id: PlaceId.make("bakery"), label: "The bakery" }
+    const museum = { id: PlaceId.make("museum"), label: "The museum" }
+    for (const consent of ["remember", "ask"] as const) {
+      let places: ReadonlyArray<UserPlace> = [bakery, museum]
+      await inSettings(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* provenClient(world)
+            const asked = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
+            const answer = yield* world.send("POST", "/consent", {
+              as: "alice",
+              headers: formHeaders,
+              body: form({ ...hiddenFields(asked.body), decision: "approve", place: "museum" })
+            })
+            yield* redeem(world, client, returned(answer).get("code") ?? "")
+            const told = facts(yield* look(world, "alice", "apps"))
+            // Where it returns to, the place, since when, whether it asks again, and its last use.
+            expect(told).toHaveLength(consent === "remember" ? 5 : 4)
+            expect(told.slice(0, 2)).toEqual(["<bdi>app.example.org</bdi>", "<bdi>The museum</bdi>"])
+            places = [bakery]
+            expect(facts(yield* look(world, "alice", "apps"))[1]).toBe("<bdi>museum</bdi>")
+            places = []
+            const nowhere = yield* provenClient(world)
+            yield* redeem(world, nowhere, yield* codeFor(world, nowhere, {}, "bob"))
+            expect(facts(yield* look(world, "bob", "apps"))).toHaveLength(consent === "remember" ? 4 : 3)
+          }),
+        { places: () => places, policy: { consent } }
+      )
+    }
+  })
 
   test("are one's own alone", () =>
     inSettings((world) =>

@@ -40,6 +40,30 @@ describe("the members", () => {
       })
     ))
 
+  test("are told with when they last signed in, oneself apart, and the others with a way to remove them", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        yield* house.accounts.rename(house.workspace.id, ada.id, "")
+        yield* house.accounts.rename(house.workspace.id, bob.id, "Bob")
+        const owner = yield* signedIn(house)
+        const page = yield* owner.get("/settings/members")
+        const rows = page.body.replaceAll("<wbr>", "").split('<li class="row">').slice(1)
+        const told = rows.map((row) => ({
+          title: /<h3><bdi>([^<]*)/.exec(row)?.[1],
+          below: /<\/h3><p class="hint"><bdi>([^<]*)/.exec(row)?.[1],
+          isVisitor: row.includes('class="badge"'),
+          removes: /value="remove"><input[^>]*name="id" value="([^"]*)"/.exec(row)?.[1],
+          times: row.match(/<time /g)?.length
+        }))
+        expect(told.toSorted((one, other) => (one.title ?? "").localeCompare(other.title ?? ""))).toEqual([
+          { title: "ada@example.com", below: undefined, isVisitor: true, removes: undefined, times: 2 },
+          { title: "Bob", below: "bob@example.com", isVisitor: false, removes: bob.id, times: 1 }
+        ])
+      })
+    ))
+
   test("come page by page, everybody once", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
@@ -130,6 +154,7 @@ describe("the members", () => {
           const page = made.body.replaceAll("<wbr>", "")
           expect([made.status, noticeOn(made)]).toEqual([200, "problem"])
           expect([emptyList(made), page.includes("<bdi>ada@example.com</bdi></p>")]).toEqual([undefined, true])
+          expect([page.includes('class="pager"'), page.includes('value="withdraw"')]).toEqual([false, false])
           const token = /\/invite\?token=([\w-]{43})/.exec(page)?.[1] ?? "no token"
           expect((yield* house.send("GET", `/invite?token=${token}`)).status).toBe(200)
           expect(house.log.filter((line) => line.includes('"fault"'))).toHaveLength(1)

@@ -143,11 +143,18 @@ describe("the APIs of a workspace", () => {
           yield* addResource(world.services, byOwner(world), workspace, { at, name: "", scopes: [] })
         }
         const pages = yield* allPages(world, "owner", "resources")
+        // The first page begins the list, and the others lead back to it.
+        expect(pages.map(({ body }) => body.includes('href="/settings/resources">Back'))).toEqual([false, true, true])
         expect(pages.map((page) => shown(page).length)).toEqual([shownMost, shownMost, 10])
         expect(pages.flatMap(shown)).toEqual(addresses.map((at) => at.replace("&", "&amp;")))
+        for (const at of addresses.slice(0, 10)) {
+          yield* post(world, "owner", "resources", { action: "remove", at })
+        }
+        // Two whole pages are two pages.
+        expect((yield* allPages(world, "owner", "resources")).map((page) => shown(page).length)).toEqual([25, 25])
         yield* post(world, "owner", "resources", { action: "remove", at: addresses[24] ?? "" })
         const gone = yield* look(world, "owner", "resources", `?after=${encodeURIComponent(addresses[24] ?? "")}`)
-        expect(shown(gone)[0]).toBe("https://n0.example.com/a&amp;b")
+        expect(shown(gone)[0]).toBe("https://n10.example.com/a&amp;b")
       })
     ))
 

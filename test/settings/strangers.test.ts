@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { shownMost } from "../../core/engine/lists.ts"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { mostHosts } from "../../core/rules/DocumentHosts.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
@@ -83,6 +84,37 @@ describe("client documents", () => {
         expect([full.status, fieldProblems(full)]).toEqual([400, ["host"]])
       })
     ))
+
+  test("are told with what the server takes at most, which is less where the workspace takes less", async () => {
+    const said = new Set<string>()
+    for (const [documents, own, hosts] of [
+      ["any", undefined, undefined],
+      ["any", ["claude.ai"], "claude.ai"],
+      [["tools.example", "*.acme.example"], ["claude.ai"], "tools.example *.acme.example"],
+      [[], undefined, undefined]
+    ] as const) {
+      const given = { ...theWorkspace, ...(own === undefined ? {} : { clientDocuments: own }) }
+      await inSettings(
+        (world) =>
+          Effect.gen(function* () {
+            const { body } = yield* look(world, "owner", "documents")
+            const [, hint = ""] = /id="takes-hint">([\s\S]*?)<\/p>/.exec(body) ?? []
+            expect(/<code>(.*)<\/code>/.exec(hint)?.[1]).toBe(hosts)
+            said.add(hint)
+          }),
+        {
+          workspaces: [given],
+          resolve: () => given,
+          registration: Layer.succeed(RegistrationPolicy, {
+            offered: true,
+            permit: () => Effect.void,
+            ...(documents.length === 0 ? {} : { documents })
+          })
+        }
+      )
+    }
+    expect(said.size).toBe(4)
+  })
 
   test.each(["documents", "issuers"] as const)("a form without an action does nothing: %s", (section) =>
     inSettings((world) =>
