@@ -70,8 +70,7 @@ export const pathsWithin = (path: string, deepest: number): ReadonlyArray<string
     at = next < 0 ? path.length : next
     found.unshift(path.slice(start, at))
   }
-  // Behind the issuer's own path a well-known one stands as any other.
-  return start > 0 && found.length === 0 ? [] : found
+  return found
 }
 
 /** How many workspaces came, changed and went. */

@@ -46,6 +46,8 @@ describe("the path", () => {
     const address = inSession(there, "/t/settings?done=removed")
     expect(address).toBe(`/t/~/${segment}/settings?done=removed`)
     expect(withoutSessionPath(`/t/~/${segment}/settings`)).toBe("/t/~/settings")
+    expect(withoutSessionPath(`/t/~/${segment}`)).toBe("/t/~")
+    expect(withoutSessionPath(`/~/${segment}A/settings`)).toBe(`/~/${segment}A/settings`)
     expect(withoutSessionPath("/settings")).toBe("/settings")
   })
 })
