@@ -1,10 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
+import { layer as memory } from "../../adapters/memory/Memory.ts"
 import { type Kept, RecordCache } from "../../core/engine/caches.ts"
-import type { Records } from "../../core/engine/Records.ts"
+import { makeRecords, type Records } from "../../core/engine/Records.ts"
 import { transact } from "../../core/engine/transact.ts"
+import { usageKind } from "../../core/engine/Usage.ts"
 import { answer, answerAndKeep } from "../../core/grant/Decision.ts"
-import { Conflict } from "../../core/ports/Storage.ts"
+import { Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")
@@ -174,6 +177,78 @@ describe("a record that this process saw last", () => {
           value === undefined ? answer("gone") : answerAndKeep(value + 1, "kept")
         )
         expect(outcome).toEqual(Result.succeed("gone"))
+      })
+    ))
+})
+
+describe("records with a memory of those that were seen last", () => {
+  const use = (usedAt: number) => ({ id: "one", usedAt: Instant.make(usedAt) })
+  type Use = ReturnType<typeof use>
+
+  const remembered = Effect.gen(function* () {
+    const below = yield* Storage
+    const cache = new RecordCache<Use>(8)
+    return { below, cache, records: makeRecords(below, usageKind, cache), plain: makeRecords(below, usageKind) }
+  })
+
+  const inMemory = <A, E>(body: Effect.Effect<A, E, Storage>): Promise<A> =>
+    Effect.runPromise(body.pipe(Effect.provide(memory, { local: true })))
+
+  test("have at hand what was written, at its version and by its command, and what was read", () =>
+    inMemory(
+      Effect.gen(function* () {
+        const { cache, plain, records } = yield* remembered
+        yield* records.insert(home, use(1), "first")
+        expect(cache.assumed(home, "one")).toEqual({ value: use(1), version: 1, command: "first" })
+        yield* records.replace(home, 1, use(2), "second")
+        const second = { value: use(2), version: 2, command: "second" }
+        expect(cache.assumed(home, "one")).toEqual(second)
+        expect(yield* plain.get(home, "one")).toEqual(second)
+        // A write that is lost is not at hand.
+        expect((yield* Effect.flip(records.replace(home, 1, use(3), "lost")))._tag).toBe("Conflict")
+        expect((yield* Effect.flip(records.insert(home, use(3), "lost")))._tag).toBe("Conflict")
+        expect(cache.assumed(home, "one")).toEqual(second)
+        yield* plain.replace(home, 2, use(4), "elsewhere")
+        const found = yield* records.get(home, "one")
+        expect(found).toEqual({ value: use(4), version: 3, command: "elsewhere" })
+        expect(cache.assumed(home, "one")).toBe(found as never)
+        expect(yield* records.get(elsewhere, "one")).toBeUndefined()
+      })
+    ))
+
+  test("decode a body once, and anew where another stands there, or at another version", () => {
+    const cache = new RecordCache<number>(8)
+    const body = { n: 1 }
+    const kept = { value: 1, version: 3, command: "mine" }
+    expect(cache.decoded("a", body, 3)).toBeUndefined()
+    cache.wrote(home, "a", body, kept)
+    expect(cache.decoded("a", body, 3)).toBe(kept)
+    expect([cache.decoded("a", { n: 1 }, 3), cache.decoded("a", body, 4), cache.decoded("b", body, 3)]).toEqual([
+      undefined,
+      undefined,
+      undefined
+    ])
+    // A record of another workspace takes its place, at whatever version.
+    cache.read(elsewhere, "a", body, { ...kept, version: 1 })
+    expect([cache.assumed(elsewhere, "a")?.version, cache.assumed(home, "a")]).toEqual([1, undefined])
+  })
+
+  test("have nothing at hand of one that was removed, or whose removal may have been done", () =>
+    inMemory(
+      Effect.gen(function* () {
+        const { below, cache, records } = yield* remembered
+        const away = new StorageUnavailable({ outcome: "unknown", message: "away" })
+        const silent = makeRecords(
+          { ...below, remove: (key) => Effect.andThen(below.remove(key), Effect.fail(away)) },
+          usageKind,
+          cache
+        )
+        yield* records.insert(home, use(1), "first")
+        yield* records.remove(home, "one")
+        expect([cache.assumed(home, "one"), yield* records.get(home, "one")]).toEqual([undefined, undefined])
+        yield* records.insert(home, use(2), "second")
+        expect(yield* Effect.flip(silent.remove(home, "one"))).toEqual(away)
+        expect(cache.assumed(home, "one")).toBeUndefined()
       })
     ))
 })
