@@ -18,7 +18,8 @@ import {
 import { broken } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import type { Route } from "../../core/http/Route.ts"
-import { requestOf } from "../given/World.ts"
+import { header, text } from "../given/flow.ts"
+import { inWorld, requestOf } from "../given/World.ts"
 
 test("who is sent elsewhere takes nothing along that is kept, and no address of ours", () => {
   expect(seeOther("/settings", [["set-cookie", "a=b"]])).toEqual({
@@ -148,4 +149,31 @@ test("a preflight that names no header is told which there are, however the runt
     const told = preflight(route, none).headers.find(([name]) => name === "access-control-allow-headers")
     expect(told?.[1]).toBe("Authorization, Content-Type")
   }
+})
+
+test("every answer has an id of its own, of 64 random bits, and many are drawn at once", () => {
+  const drawn: Array<number> = []
+  let counter = 0
+  const entropy = {
+    bytes: (length: number) => {
+      drawn.push(length)
+      return Uint8Array.from({ length }, () => counter++ % 251)
+    }
+  }
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const ids: Array<string> = []
+        drawn.length = 0
+        for (let request = 0; request < 100; request++) {
+          ids.push(text(header(yield* world.send("GET", "/nowhere"), "x-request-id")))
+          const guarded = yield* world.guard("/x", { scopes: ["api"] }, {})
+          if (guarded._tag === "Refused") ids.push(text(header(guarded.response, "x-request-id")))
+        }
+        expect(ids.filter((id) => !/^[0-9a-f]{16}$/.test(id))).toEqual([])
+        expect(new Set(ids).size).toBe(200)
+        expect(drawn).toEqual([512, 512, 512, 512])
+      }),
+    { entropy }
+  )
 })
