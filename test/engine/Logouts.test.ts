@@ -169,6 +169,33 @@ describe("the end of sessions", () => {
       })
     ))
 
+  test("is told of each grant once, whichever of two processes ended it", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, { posted }) {
+        const client = yield* app(world)
+        for (let more = 0; more < 3; more++) yield* signsInAt(world, client, "a")
+        const ended: Array<string> = []
+        const note = (id: string) => Effect.sync(() => void ended.push(id))
+        const processes = [world, yield* world.elsewhere, yield* world.elsewhere]
+        yield* Effect.forEach(processes, (one) => end(one, ["a"], { ended: note }), { concurrency: "unbounded" })
+        expect([ended.length, new Set(ended).size]).toEqual([3, 3])
+        // Each wrote a call, and all of them are one to the client.
+        yield* deliver(world)
+        expect(new Set(posted.map(({ jti }) => jti)).size).toBe(1)
+      }),
+      {
+        // Others have their turn between a look and a write.
+        store: Layer.effect(
+          Storage,
+          Effect.map(Storage, (below) => ({
+            ...below,
+            get: (key) => Effect.tap(below.get(key), () => Effect.yieldNow),
+            list: (listing) => Effect.tap(below.list(listing), () => Effect.yieldNow)
+          }))
+        ).pipe(Layer.provide(Memory.layer))
+      }
+    ))
+
   const nobody: ReadonlyArray<readonly [string, WorldOptions, ReadonlyArray<string>]> = [
     ["without sessions", signsIn, []],
     ["of a server that signs nothing", { policy: { scopes: signInScopes } }, ["a"]],
