@@ -285,8 +285,11 @@ describe("an answer to the consent page", () => {
         const client = yield* registerClient(world)
         const page = yield* ask(world, client)
         yield* TestClock.adjust("15 minutes")
-        yield* decide(world, page, "approve")
-        expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "ForgedForm", reason: "expired" })
+        for (const decision of ["approve", "deny"] as const) {
+          const late = yield* decide(world, page, decision)
+          expect([late.status, pageName(late), header(late, "location")]).toEqual([400, "consent-expired", undefined])
+          expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "ForgedForm", reason: "expired" })
+        }
       })
     ))
 

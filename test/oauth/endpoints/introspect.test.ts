@@ -9,6 +9,7 @@ import { ClientId, type GrantId, PlaceId, UserId } from "../../../core/rules/Id.
 import { Instant } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { holderOf, tokenProof } from "../../given/dpop.ts"
+import { orders, withOrders } from "../../given/enterprise.ts"
 import {
   bearing,
   codeFor,
@@ -378,6 +379,34 @@ describe("introspection by a resource server", () => {
         expect(jsonOf(yield* ask(world, { token: brief }, bearing(key))).exp).toBe(t0 / 1000 + 5)
         yield* TestClock.adjust("6 seconds")
         expect(jsonOf(yield* ask(world, { token: brief }, bearing(key)))).toEqual(inactive)
+      })
+    ))
+
+  test("is told of a key that it opens all, whatever is listed, and of a token what it is for", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const key = yield* makeKey(world)
+          const { access } = yield* signInToApp(world, yield* registerClient(world), { resource: orders })
+          expect(jsonOf(yield* ask(world, { token: key }, bearing(key)))).not.toHaveProperty("aud")
+          expect(jsonOf(yield* ask(world, { token: access }, bearing(key))).aud).toBe(orders)
+        }),
+      { resolve: () => withOrders }
+    ))
+
+  test("is not told that a token is worth nothing while the store does not answer", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const tokens = yield* signInToApp(world, client)
+        const key = yield* makeKey(world)
+        yield* ask(world, { token: key }, bearing(key))
+        yield* TestClock.adjust("1 minute")
+        world.away.add("get grant")
+        for (const asked of [ask(world, { token: tokens.refresh }, bearing(key)), by(world, client, tokens.refresh)]) {
+          const answer = yield* asked
+          expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+        }
       })
     ))
 

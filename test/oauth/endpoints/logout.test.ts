@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import type { AuditEvent } from "../../../core/ports/Audit.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
@@ -82,10 +83,27 @@ describe("a request to sign out", () => {
             undefined
           ])
           expect(lastEvent(world)).toEqual({ _tag: "Refused", endpoint: path, refusal, reason } as AuditEvent)
+          // What does not hold stands on the page, as it was sent.
+          const shown = reason === "client_unknown" ? sent.client_id : sent.post_logout_redirect_uri
+          if (refusal === "UntrustedRequest") expect(answer.body.replaceAll("<wbr>", "")).toContain(String(shown))
         }
       })
     )
   )
+
+  test("is refused with an address of a client that has none, or that is forgotten", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, client) {
+        const bare = yield* registerClient(world)
+        const sent = { post_logout_redirect_uri: back }
+        expect((yield* asked(world, { ...sent, client_id: bare.id })).status).toBe(400)
+        expect(lastEvent(world)).toMatchObject({ reason: "redirect_uri_not_registered" })
+        expect((yield* asked(world, { ...sent, client_id: client.id })).status).toBe(200)
+        yield* TestClock.adjust("31 days")
+        expect((yield* asked(world, { ...sent, client_id: client.id })).status).toBe(400)
+        expect(lastEvent(world)).toMatchObject({ reason: "client_unknown" })
+      })
+    ))
 
   test("counts for the address that it comes from", () => {
     const { limiter, taken } = watchedLimiter()
