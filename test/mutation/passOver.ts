@@ -24,11 +24,11 @@ const isWords = (node: Node): boolean =>
   (node.type === "TemplateLiteral" &&
     node.expressions.every((hole) => !["CallExpression", "ConditionalExpression"].includes(hole.type)))
 
-/** Several words of which the first begins with a capital: no name of a protocol has that form. */
+/** Several words of which the first begins with a capital, or four at least: no name of a protocol has that form. */
 const isSentence = (node: Node): boolean => {
   const text =
     node.type === "StringLiteral" ? node.value : node.type === "TemplateLiteral" ? node.quasis[0]?.value.raw : undefined
-  return /^[A-Z][^\sA-Z_]* \S/.test(text ?? "")
+  return /^[A-Z][^\sA-Z_]* \S|^[a-z][a-z-]*(?:[,;:]? [A-Za-z-]+){3}/.test(text ?? "")
 }
 
 /** An object that holds nothing but such words. */

@@ -6,7 +6,7 @@ import { makeSetUpLink } from "../../core/people/firstOwner.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
-import { fieldProblems } from "../given/page.ts"
+import { fieldProblems, noticeOn, pageName, typedOn } from "../given/page.ts"
 import { t0 } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
@@ -33,6 +33,38 @@ const members = (house: House) =>
   Effect.map(house.accounts.book.list(house.workspace.id, { after: undefined, limit: 100 }), ({ values }) =>
     values.filter((account) => account._tag === "Active")
   )
+
+test("links are listed by their kind, and kept until they end", () => {
+  const written: Array<unknown> = []
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      yield* setUpLink(house)
+      yield* addAccount(house)
+      const owner = new Browser(house)
+      yield* owner.signIn()
+      yield* inviteBy(owner)
+      const { invitationTtl, setUpTtl } = standardAccountPolicy
+      expect(written).toEqual([
+        { owner: "set-up", expiresAt: t0 + setUpTtl },
+        { owner: "invitations", expiresAt: t0 + invitationTtl }
+      ])
+      const listed = (tag: "SetUp" | "Invitation") =>
+        Effect.map(house.accounts.links.list(house.workspace.id, tag, { after: undefined, limit: 10 }), ({ values }) =>
+          values.map(({ _tag }) => _tag)
+        )
+      expect([yield* listed("SetUp"), yield* listed("Invitation")]).toEqual([["SetUp"], ["Invitation"]])
+    }),
+    {
+      storage: (below) => ({
+        ...below,
+        insert: (record) => {
+          if (record.kind === "link") written.push({ owner: record.owner, expiresAt: record.expiresAt })
+          return below.insert(record)
+        }
+      })
+    }
+  )
+})
 
 describe("the set-up link", () => {
   test("makes the first account an owner's, and signs them in", () =>
@@ -231,8 +263,11 @@ describe("the set-up link", () => {
         expect((yield* browser.send("POST", "/set-up", { ...person, token })).status).toBe(403)
         const { csrf = "" } = hiddenFields((yield* new Browser(house).get(link)).body)
         yield* browser.get(link)
-        expect((yield* browser.send("POST", "/set-up", { ...person, token, csrf })).status).toBe(403)
-        expect(yield* members(house)).toEqual([])
+        const again = yield* browser.send("POST", "/set-up", { ...person, token, csrf })
+        expect([again.status, pageName(again), noticeOn(again)]).toEqual([403, "set-up", "problem"])
+        expect(typedOn(again)).toEqual({ name: "Ada", email: "ada@example.com", password: "" })
+        // What the page holds now is good.
+        expect((yield* browser.send("POST", "/set-up", { ...person, ...hiddenFields(again.body) })).status).toBe(303)
       })
     ))
 })
@@ -284,6 +319,42 @@ describe("an invitation", () => {
       { storage: partlyAway(away) }
     )
   })
+
+  test("for an address shows it and lets nobody change it, and leaves it open where it is for none", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const seen = []
+        for (const email of ["bob@example.com", ""]) {
+          const page = yield* new Browser(house).get(yield* inviteBy(owner, { email }))
+          const [field = ""] = /<input [^>]*name="email"[^>]*>/.exec(page.body) ?? []
+          seen.push([pageName(page), typedOn(page), field.includes(" readonly"), noticeOn(page)])
+        }
+        expect(seen).toEqual([
+          ["invitation", { name: "", email: "bob@example.com", password: "" }, true, undefined],
+          ["invitation", { name: "", email: "", password: "" }, false, undefined]
+        ])
+      })
+    ))
+
+  test("has whoever leaves out a field told so, with what they typed", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const link = yield* inviteBy(owner)
+        const guest = new Browser(house)
+        const { csrf = "", token = "" } = hiddenFields((yield* guest.get(link)).body)
+        const bare = yield* guest.send("POST", "/invite", { csrf, token })
+        expect([bare.status, typedOn(bare)]).toEqual([400, { name: "", email: "", password: "" }])
+        expect(fieldProblems(bare)).toEqual(["email"])
+        const named = yield* guest.submit(link, { name: "Bob" })
+        expect([named.status, typedOn(named)]).toEqual([400, { name: "Bob", email: "", password: "" }])
+      })
+    ))
 
   test("for an address takes no other, however the form says so", () =>
     inHouse(
