@@ -63,7 +63,6 @@ export const endAll = Effect.fn("administration.endAll")(function* (
   const now = yield* currentInstant
   const isMeant = (grant: Grant): boolean =>
     isConnected(grant, policy, now) &&
-    grant.subject._tag === "User" &&
     (client === undefined || grant.client === client) &&
     (place === undefined || grant.place === place)
   let ended = 0

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { readPresented } from "../../../core/oauth/presented/guard.ts"
+import { authenticationFault, type Needs, readPresented } from "../../../core/oauth/presented/guard.ts"
 import { presentations } from "../../../core/oauth/presented/table.ts"
 import { Signatures } from "../../../core/ports/Signatures.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
@@ -355,4 +355,30 @@ describe("a token that is bound to a part of the API", () => {
         for (const path of strange) expect([path, yield* knock(path)]).toEqual([path, "Refused"])
       })
     ))
+})
+
+describe("how somebody signed in (RFC 9470)", () => {
+  const now = 1_000_000
+  const ago = (seconds: number, acr?: string) => ({ authenticatedAt: now - seconds * 1000, ...(acr && { acr }) })
+  type Asked = Pick<Needs, "acr" | "maxAge">
+  const rows: ReadonlyArray<readonly [what: string, asked: Asked, caller: object, isEnough: boolean]> = [
+    ["nothing asked", {}, {}, true],
+    ["young enough", { maxAge: 60 }, ago(60), true],
+    ["young enough, however weak", { maxAge: 60 }, ago(1, "bronze"), true],
+    ["too old", { maxAge: 60 }, ago(61), false],
+    ["this very moment", { maxAge: 0 }, ago(0), true],
+    ["never", { maxAge: 60 }, {}, false],
+    ["as strong as one of those", { acr: ["gold", "silver"] }, ago(9999, "silver"), true],
+    ["too weak", { acr: ["gold", "silver"] }, ago(0, "bronze"), false],
+    ["of no known strength", { acr: ["gold"] }, ago(0), false],
+    ["strong and young", { acr: ["gold"], maxAge: 60 }, ago(60, "gold"), true],
+    ["strong and too old", { acr: ["gold"], maxAge: 60 }, ago(61, "gold"), false],
+    ["weak and young", { acr: ["gold"], maxAge: 60 }, ago(1), false]
+  ]
+  test.each(rows)("%s", (_, asked, caller, isEnough) => {
+    const fault = authenticationFault({ scopes: [], ...asked }, caller, now)
+    expect(fault === undefined ? undefined : { acr: fault.acr, maxAge: fault.maxAge }).toEqual(
+      isEnough ? undefined : { acr: asked.acr ?? [], maxAge: asked.maxAge ?? null }
+    )
+  })
 })
