@@ -35,6 +35,19 @@ const sealer = makeSealer([keyFrom(1)])
 const id = AuthorizationRequestId.make("AAAAAAAAAAAAAAAAAAAAAA")
 const client = ClientId.make("c".repeat(22))
 
+/** What is kept of the requests that a client pushed. */
+const keptOf = (world: World, by: TestClient) =>
+  Effect.map(
+    world.storage.list({
+      workspace: theWorkspace.id,
+      kind: "request",
+      owner: `client:${by.id}`,
+      after: undefined,
+      limit: 10
+    }),
+    ({ records }) => records
+  )
+
 describe("a request_uri", () => {
   const open = (text: string, by = sealer, place: { id: string; issuer: string } = theWorkspace) => {
     const opened = openRequestUri(by, place, text)
@@ -235,13 +248,7 @@ describe("a request that its client pushes", () => {
         const rest = `${theWorkspace.issuer}/rest`
         const jkt = digestOf("key")
         yield* push(world, by, { scope: undefined, dpop_jkt: jkt, resource: rest })
-        const { records } = yield* world.storage.list({
-          workspace: theWorkspace.id,
-          kind: "request",
-          owner: `client:${by.id}`,
-          after: undefined,
-          limit: 10
-        })
+        const records = yield* keptOf(world, by)
         const { _by, _tag, _v, challenge, client, expiresAt, id, pushed, to, ...asked } = Object(records[0]?.body)
         expect(asked).toEqual({
           scope: ["api"],
@@ -258,13 +265,7 @@ describe("a request that its client pushes", () => {
         const by = yield* provenClient(world)
         const answer = yield* push(world, by, { client_id: by.id, prompt: "consent", place_hint: "acme" })
         expect<unknown>(jsonOf(answer)).toEqual({ request_uri: expect.any(String), expires_in: 60 })
-        const { records } = yield* world.storage.list({
-          workspace: theWorkspace.id,
-          kind: "request",
-          owner: `client:${by.id}`,
-          after: undefined,
-          limit: 10
-        })
+        const records = yield* keptOf(world, by)
         const { pushedTtl, consentTtl } = world.services.policy
         expect<unknown>(records.map(({ body }) => body)).toEqual([
           {
