@@ -493,6 +493,10 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       connectedAppsPage(place, visitor(say, "member"), { apps: [], paging: { isContinued: false } })
     ],
     [
+      "settings-apps-elsewhere",
+      connectedAppsPage(place, { ...owner, accountsElsewhere: true }, { apps: [], paging: { isContinued: true } })
+    ],
+    [
       "settings-keys",
       apiKeysPage(place, owner, {
         keys: keys(say),

@@ -1,4 +1,5 @@
 import { Array as Arrays } from "effect"
+import type { Document } from "../../core/pages/Layout.ts"
 import { page } from "../../core/pages/pageAnswer.ts"
 import { gallery, placeFor } from "./gallery.ts"
 import { decode } from "./parse.ts"
@@ -44,6 +45,23 @@ const shown = (name: string, attributes: Attributes): string => {
     return [value === "" ? key : `${key}=${value}`]
   })
   return [name, ...parts].join(" ")
+}
+
+/** The links between sections of the settings on one line, the one to this page in brackets. */
+const sectionsOf = (nav: string): string => {
+  const links = [...nav.matchAll(/<a href="([^"]*)"(?: aria-current="(page)")?>/g)]
+  const folder = links[0]?.[1]?.replace(/[^/]*$/, "") ?? ""
+  const shown = links.map(([, href = "", here]) => {
+    const name = href.startsWith(folder) ? href.slice(folder.length) : href
+    return here === undefined ? name : `[${name}]`
+  })
+  return `<nav><code>${folder}</code> <code>${shown.join(" ")}</code></nav>`
+}
+
+/** What browsers are told of a page beside what stands on it. */
+const rules = ({ formsEnd, opener, session }: Document): string => {
+  const kept = session === undefined ? [] : [`session: ${JSON.stringify(session)}`]
+  return [`forms end: ${formsEnd}`, `opener: ${opener}`, ...kept].join(", ")
 }
 
 /**
@@ -100,7 +118,8 @@ const outlineOf = (source: string, numbers: Map<string, number>): string => {
   }
   const body = source
     .replace(/[\s\S]*<title>([\s\S]*?)<\/title>[\s\S]*?<body/, "<title>$1</title><body")
-    .replaceAll(/<(style|script|svg)[^>]*>[\s\S]*?<\/\1>|<nav class="sections"[\s\S]*?<\/nav>|<wbr>|<\/html>/g, "")
+    .replaceAll(/<(style|script|svg)[^>]*>[\s\S]*?<\/\1>|<wbr>|<\/html>/g, "")
+    .replaceAll(/<nav class="sections"[\s\S]*?<\/nav>/g, sectionsOf)
   for (const [token, slash = "", name = "", rest = ""] of body.matchAll(/<(\/?)([a-z][a-z0-9]*)([^>]*)>|[^<]+/g)) {
     if (name === "") words += decode(token)
     else if (slash === "") enter(name, attributesOf(rest))
@@ -120,7 +139,8 @@ export const outlines = (): Readonly<Record<string, string>> => {
     groups.map(([group, pages]) => {
       const numbers = new Map<string, number>()
       const texts = pages.map(
-        ([name, document]) => `== ${name}\n${outlineOf(page(200, document, { place }).body, numbers)}`
+        ([name, document]) =>
+          `== ${name}\n${rules(document)}\n${outlineOf(page(200, document, { place }).body, numbers)}`
       )
       return [group, texts.join("\n")]
     })
