@@ -292,6 +292,30 @@ describe("delivering what is known", () => {
       })
     ))
 
+  test("calls whoever is due after nothing was, after all were told, and looks once where nothing is due", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, town) {
+        const client = yield* app(world)
+        for (const session of ["a", "b", "c"]) yield* signsInAt(world, client, session)
+        const looks = Effect.fnUntraced(function* () {
+          world.calls.list.length = 0
+          const from = yield* deliver(world)
+          return [from, world.calls.list.length]
+        })
+        expect(yield* looks()).toEqual([undefined, 1])
+        yield* end(world, ["a"])
+        expect(yield* known(world, town)).toEqual([1, true])
+        yield* end(world, ["b"])
+        yield* deliver(world)
+        expect(town.posted).toHaveLength(2)
+        yield* end(world, ["c"])
+        expect(yield* known(world, town)).toEqual([1, true])
+        // The queue sleeps.
+        expect(yield* looks()).toEqual([undefined, 1])
+        expect(yield* known(world, town)).toEqual([0, false])
+      })
+    ))
+
   test("goes by the first that is due, though another came later", () =>
     inTown(
       Effect.fnUntraced(function* (world, town) {
@@ -380,6 +404,8 @@ describe("one client's calls", () => {
         const written = (verb: "insert" | "remove" | "replace") =>
           world.calls[verb].filter((kind) => kind === "logout").length
         expect([written("replace"), written("insert"), written("remove")]).toEqual([2, 0, 45])
+        // Twice the queues, and the calls by twenty until there is none.
+        expect(world.calls.list.filter((kind) => kind === "logout")).toHaveLength(2 + 4)
         expect(yield* queue(world, client)).toMatchObject({ waiting: false, lease: null, failures: 0 })
         expect(yield* calls(world, client)).toEqual([])
         // A queue that waits already is not told again.

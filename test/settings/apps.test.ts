@@ -6,7 +6,7 @@ import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
 import type { UserPlace } from "../../core/ports/ResourceOwner.ts"
 import { ClientId, type GrantId, grantIdOf, idLength, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
-import { allScopes } from "../../core/rules/Scope.ts"
+import { allScopes, ScopeName, Scopes } from "../../core/rules/Scope.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
   authorizeTarget,
@@ -26,7 +26,7 @@ import {
   tokensOf
 } from "../given/flow.ts"
 import { emptyList, noticeOn } from "../given/page.ts"
-import type { World } from "../given/World.ts"
+import { t0, type World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post } from "./given.ts"
 
 const grantsOf = (world: World, user: string) =>
@@ -199,6 +199,120 @@ describe("connected apps", () => {
         expect((yield* companies(world, hers.access)).status).toBe(200)
       })
     ))
+
+  /** The facts of each application, in the order of the page: a time by its date, else what stands there. */
+  const factsOf = (page: { readonly body: string }) =>
+    page.body
+      .split("<h3>")
+      .slice(1)
+      .map((part) =>
+        [...part.matchAll(/<dt>[^<]*<\/dt><dd>(?:<time datetime="([^"]*)"|([^<]*))/g)].map(
+          ([, at, said = ""]) => at ?? said
+        )
+      )
+
+  test("tell all that one application got as one: since the first, used and retried when that was last", () =>
+    Promise.all(
+      ["world", "another", "a third"].map((seed) =>
+        inSettings(
+          (world) =>
+            Effect.gen(function* () {
+              const client = yield* registerClient(world, {
+                token_endpoint_auth_method: "none",
+                redirect_uris: ["https://app.example.org/callback"]
+              })
+              const at = (days: number) => new Date(t0 + days * 86_400_000).toISOString()
+              const told = Effect.map(look(world, "alice", "apps"), (page) => {
+                expect(idsOn(page)).toHaveLength(1)
+                const [[, ...facts] = []] = factsOf(page)
+                return facts
+              })
+              const first = yield* signInToApp(world, client, { scope: "api" })
+              yield* TestClock.adjust("1 day")
+              const second = yield* signInToApp(world, client, { scope: "api profile" })
+              expect(yield* told).toEqual([at(0), "Never"])
+              const page = yield* look(world, "alice", "apps")
+              expect([...page.body.matchAll(/<code class="scope">([^<]*)/g)].map(([, scope]) => scope).sort()).toEqual([
+                "api",
+                "profile"
+              ])
+              const retry = Effect.fnUntraced(function* (token: string) {
+                for (const peer of ["192.0.2.1", "198.51.100.1"]) {
+                  const body = form({ client_id: client.id, grant_type: "refresh_token", refresh_token: token })
+                  const answer = yield* world.send("POST", "/oauth/token", { peer, headers: formHeaders, body })
+                  expect(answer.status).toBe(200)
+                }
+              })
+              yield* retry(first.refresh)
+              expect(yield* told).toEqual([at(0), "Never", at(1)])
+              yield* TestClock.adjust("1 day")
+              yield* retry(second.refresh)
+              expect(yield* told).toEqual([at(0), "Never", at(2)])
+            }),
+          { seed }
+        )
+      )
+    ))
+
+  test("tell when one of several grants was last used, whichever it was", () =>
+    Promise.all(
+      ["world", "another", "a third"].map((seed) =>
+        inSettings(
+          (world) =>
+            Effect.gen(function* () {
+              const client = yield* registerClient(world)
+              const tokens = [yield* signInToApp(world, client), yield* signInToApp(world, client)]
+              const used = Effect.map(look(world, "alice", "apps"), (page) => factsOf(page)[0]?.at(-1))
+              for (const [minutes, one] of [0, 1, 0].entries()) {
+                yield* TestClock.setTime(t0 + (minutes + 1) * 60_000)
+                yield* companies(world, tokens[one]?.access ?? "")
+                expect(yield* used).toBe(new Date(t0 + (minutes + 1) * 60_000).toISOString())
+              }
+            }),
+          { seed }
+        )
+      )
+    ))
+
+  test("name a scope that there is no more, and no host where one has none", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { redirect_uris: undefined, grant_types: ["client_credentials"] })
+        const approved = {
+          client: ClientId.make(client.id),
+          user: UserId.make("alice"),
+          redirectUri: RedirectTarget.make("https://app.example.org/callback"),
+          challenge: null,
+          scope: Scopes.make([ScopeName.make("bygone")]),
+          resources: null
+        }
+        const id = grantIdOf(world.services.entropy.bytes(idLength))
+        yield* world.services.grants.begin(world.workspace, approved, id)
+        const page = yield* look(world, "alice", "apps")
+        expect(factsOf(page)).toEqual([[new Date(t0).toISOString(), "Never"]])
+        expect(page.body).toContain('<li>bygone <code class="scope">bygone</code></li>')
+      })
+    ))
+
+  test("ask the host for places only where one acts at some place", () => {
+    const asked: Array<string> = []
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* provenClient(world)
+          yield* redeem(world, client, yield* codeFor(world, client, {}, "bob"))
+          asked.length = 0
+          expect(idsOn(yield* look(world, "bob", "apps"))).toHaveLength(1)
+          expect(asked).toEqual([])
+        }),
+      {
+        places: (user) => {
+          asked.push(user)
+          return []
+        }
+      }
+    )
+  })
 
   test("say where one may act, by the name of the place or else its id, and whether a yes is remembered", async () => {
     const facts = (page: { readonly body: string }) =>
