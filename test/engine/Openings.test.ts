@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Fiber, Layer, Logger, Result } from "effect"
-import { Base64Url } from "effect/encoding"
+import { Deferred, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import {
@@ -18,20 +17,7 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { currentInstant, later } from "../../core/rules/Instant.ts"
 import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "../given/countingStorage.ts"
-import {
-  authorizeTarget,
-  codeFor,
-  companies,
-  decide,
-  jsonOf,
-  redeem,
-  refresh,
-  registerClient,
-  signInToApp,
-  text
-} from "../given/flow.ts"
-import { inWorld, theWorkspace, type World } from "../given/World.ts"
-import { withChecksum } from "../given/withChecksum.ts"
+import { theWorkspace } from "../given/World.ts"
 
 /** How long a process may go on with what it knows of a workspace. */
 const staleness = 5000
@@ -221,6 +207,58 @@ describe("what is known of a workspace", () => {
       }).pipe(Effect.provide(TestClock.layer()))
     ))
 
+  test("is as old where the host makes the workspace anew for each request, and is changed there too", () =>
+    inStore(({ calls, process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const workspace = yield* openings.open(production)
+        const now = yield* currentInstant
+        const anew = () => openings.known({ ...anotherName }) ?? workspace
+        expect(anew()).toEqual({ ...anotherName, sealedBefore: false })
+        const after = [0, staleness - 1, staleness].map((millis) => later(now, millis))
+        expect(after.map((at) => openings.isDue(anew(), at))).toEqual([false, false, true])
+        yield* block(openings, anew(), "one.example")
+        for (const reads of [["workspace"], []]) {
+          calls.get.length = 0
+          expect((yield* openings.current(anew(), now)).blockedHosts).toEqual(["one.example"])
+          expect(calls.get).toEqual(reads)
+        }
+        expect(openings.isDue(anew(), now)).toBe(false)
+      }).pipe(Effect.provide(TestClock.layer()))
+    ))
+
+  test("is nothing of the same workspace under an issuer that this server has not opened", () =>
+    inStore(({ calls, process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        yield* openings.open(production)
+        const muchLater = later(yield* currentInstant, 100 * staleness)
+        calls.get.length = 0
+        expect(openings.isDue(staging, muchLater)).toBe(false)
+        expect(yield* openings.current(staging, muchLater)).toBe(staging)
+        expect(yield* openings.asKnown(staging, muchLater)).toBe(staging)
+        expect(calls.get).toEqual([])
+      })
+    ))
+
+  test("is what is gone by while the store is away, and what fails where owners change it", () =>
+    inStore(({ away, process }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const workspace = yield* openings.open(production)
+        yield* block(openings, workspace, "one.example")
+        const now = yield* currentInstant
+        yield* openings.current(workspace, now)
+        const muchLater = later(now, 100 * staleness)
+        away.add("get workspace")
+        expect((yield* openings.asKnown(workspace, muchLater)).blockedHosts).toEqual(["one.example"])
+        expect(yield* Effect.flip(openings.current(workspace, muchLater))).toMatchObject({ _tag: "StorageUnavailable" })
+        expect(yield* Effect.flip(block(openings, workspace, "b.example"))).toMatchObject({
+          _tag: "StorageUnavailable"
+        })
+      })
+    ))
+
   test("is written where owners take other documents, and not where they take the same", () =>
     inStore(({ calls, process }) =>
       Effect.gen(function* () {
@@ -236,6 +274,11 @@ describe("what is known of a workspace", () => {
           calls.replace.length = 0
           expect(yield* openings.takeDocuments(workspace, documents)).toBe(changes)
           expect(calls.replace).toEqual(changes ? ["workspace"] : [])
+          expect(yield* openings.current(workspace, yield* currentInstant)).toEqual({
+            ...production,
+            sealedBefore: false,
+            ownersDocuments: documents
+          })
         }
       })
     ))
@@ -388,7 +431,9 @@ describe("a workspace that moves away from a process that runs", () => {
         expect(yield* former.current(workspace, before)).toBe(workspace)
         const then = later(now, staleness + 1000)
         expect(former.isDue(workspace, then)).toBe(true)
-        expect((yield* Effect.flip(former.current(workspace, then))).message).toContain(staging.issuer)
+        const fault = yield* Effect.flip(former.current(workspace, then))
+        expect(fault).toMatchObject({ _tag: "StorageUnavailable", outcome: "not_done" })
+        expect(fault.message).toContain(staging.issuer)
         expect(former.known(production)).toBeUndefined()
         expect(yield* Effect.flip(former.open(production))).toMatchObject({ recorded: staging.issuer })
         expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
@@ -440,155 +485,4 @@ describe("over a store that no other process can write", () => {
     const layers = Layer.mergeAll(Memory.layer, Entropy.layer, Logger.layer([]))
     return Effect.runPromise(Effect.provide(program, layers))
   })
-})
-
-/** A server whose issuer the test changes while it runs, and that takes the workspace along each time. */
-const inTwoPlaces = (body: (world: World, go: (to: Workspace) => void) => Effect.Effect<void>) => {
-  let here = production
-  const go = (to: Workspace) => {
-    here = to
-  }
-  return inWorld((world) => body(world, go), { resolve: () => here, mayMove: () => true })
-}
-
-describe("what one issuer sealed opens nothing under another, over the same store and ring", () => {
-  test("codes, access tokens and refresh tokens", () =>
-    inTwoPlaces((world, go) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const tokens = yield* signInToApp(world, client)
-        const code = yield* codeFor(world, client)
-        expect((yield* companies(world, tokens.access)).status).toBe(200)
-        go(staging)
-        expect((yield* companies(world, tokens.access)).status).toBe(401)
-        expect(jsonOf(yield* refresh(world, client, tokens.refresh)).error).toBe("invalid_grant")
-        expect(jsonOf(yield* redeem(world, client, code)).error).toBe("invalid_grant")
-        go(production)
-        expect((yield* companies(world, tokens.access)).status).toBe(200)
-        expect((yield* redeem(world, client, code)).status).toBe(200)
-      })
-    ))
-
-  test("consent pages", () =>
-    inTwoPlaces((world, go) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const page = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
-        go(staging)
-        expect((yield* decide(world, page, "approve")).status).toBe(403)
-        go(production)
-        expect((yield* decide(world, page, "approve")).status).toBe(303)
-      })
-    ))
-})
-
-/** The same token, as the release before sealed it. */
-const sealedBefore = (world: World, token: string): string => {
-  const bytes = Result.getOrThrow(Base64Url.decode(token.slice(7, -6)))
-  const sealer = world.services.keys.current()
-  const mac = sealer.before(sealer.first, { ...production, sealedBefore: true }, "token")
-  mac?.seal(bytes)
-  return withChecksum(token.slice(0, 7) + Base64Url.encode(bytes))
-}
-
-/** What a client reads first, and is answered without the store. */
-const documents = ["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource"]
-
-describe("over HTTP", () => {
-  test("a server whose workspace is another's answers 503 where it needs the store, and says why in its log", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { entropy, storage } = world.services
-          const audit = { record: () => Effect.void }
-          yield* makeOpenings({ storage, entropy, audit, staleness }, neverMoves).open(staging)
-          const registration = yield* world.send("POST", "/oauth/register", { body: "{}" })
-          expect(registration.status).toBe(503)
-          expect(registration.body).not.toContain(staging.issuer)
-          expect(world.log.join("\n")).toContain(staging.issuer)
-          const guarded = yield* world.guard("/orders", { scopes: [] }, { authorization: "Bearer x" })
-          expect(guarded).toMatchObject({ _tag: "Refused", response: { status: 503 } })
-          expect((yield* world.send("GET", "/.well-known/oauth-authorization-server")).status).toBe(200)
-          yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
-          yield* registerClient(world)
-        }),
-      { unopened: true }
-    ))
-
-  test("a server that runs while its workspace moves stops to serve it: two issuers never share what it holds for long", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { entropy, storage } = world.services
-        const client = yield* registerClient(world)
-        const tokens = yield* signInToApp(world, client)
-        const code = yield* codeFor(world, client)
-        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
-        yield* TestClock.adjust(staleness)
-        const guarded = (token: string) => world.guard("/orders", { scopes: [] }, { authorization: `Bearer ${token}` })
-        expect(yield* guarded(tokens.access)).toMatchObject({ _tag: "Refused", response: { status: 503 } })
-        expect((yield* companies(world, tokens.access)).status).toBe(503)
-        expect((yield* redeem(world, client, code)).status).toBe(503)
-        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(503)
-        expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(503)
-        expect((yield* world.send("GET", "/readyz")).status).toBe(503)
-        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(503)
-        expect((yield* world.send("GET", "/healthz")).status).toBe(200)
-        const said = world.log.filter((line) => line.includes("serves that workspace no more"))
-        expect(said).toHaveLength(1)
-        expect(said[0]).toContain(staging.issuer)
-        expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
-        yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
-        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
-        expect((yield* companies(world, tokens.access)).status).toBe(200)
-        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(200)
-      })
-    ))
-
-  test("a store that is away does not say that the workspace moved: what needs nothing of it is answered", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        yield* registerClient(world)
-        yield* TestClock.adjust(staleness)
-        world.away.add("get workspace")
-        expect((yield* world.send("GET", "/readyz")).status).toBe(200)
-        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
-        yield* registerClient(world)
-      })
-    ))
-
-  test("the first request opens the workspace, and no later one asks the store for it", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          yield* world.send("GET", "/.well-known/oauth-protected-resource")
-          expect(Object.values(world.calls).flat()).toEqual([])
-          yield* registerClient(world)
-          expect(world.calls.insert).toContain("workspace")
-          for (const made of Object.values(world.calls)) made.length = 0
-          yield* registerClient(world)
-          expect(Object.values(world.calls).flat()).not.toContain("workspace")
-        }),
-      { unopened: true }
-    ))
-
-  test("a token that the release before sealed opens where one may have, and nowhere else", () =>
-    Promise.all(
-      [true, false].map((lived) =>
-        inWorld(
-          (world) =>
-            Effect.gen(function* () {
-              if (lived) yield* aClient(world.storage)
-              const client = yield* registerClient(world)
-              const tokens = yield* signInToApp(world, client)
-              const old = sealedBefore(world, tokens.access)
-              expect(old).not.toBe(tokens.access)
-              expect((yield* companies(world, old)).status).toBe(lived ? 200 : 401)
-              const refreshed = yield* refresh(world, client, sealedBefore(world, tokens.refresh))
-              expect(refreshed.status).toBe(lived ? 200 : 400)
-              if (lived) expect((yield* companies(world, text(jsonOf(refreshed).access_token))).status).toBe(200)
-            }),
-          { unopened: true }
-        )
-      )
-    ))
 })
