@@ -61,6 +61,18 @@ export const hastyBatches: Readonly<Record<string, SendBatch>> = {
         Option.isSome(found) ? sound.replace(expected, record) : sound.insert(record)
       )
     ),
+  "answers rightly and stores the body of another": (sound, batch) =>
+    inOrder(batch, ({ expected, record }) =>
+      sound.replace(expected, { ...record, body: batch[0]?.record.body ?? record.body })
+    ),
+  "brings back what was removed, and says that it did not": (sound, batch) =>
+    inOrder(batch, ({ expected, record }) =>
+      Effect.flatMap(sound.get(record), (found) =>
+        Option.isSome(found)
+          ? sound.replace(expected, record)
+          : Effect.andThen(sound.insert(record), Effect.fail(new Conflict()))
+      )
+    ),
   "keeps the expiry that it finds": (sound, batch) =>
     inOrder(batch, ({ expected, record }) =>
       Effect.flatMap(sound.get(record), (found) =>
@@ -74,7 +86,44 @@ export const hastyBatches: Readonly<Record<string, SendBatch>> = {
     ])
 }
 
+/** The same, where swaps of one record meet in a batch. */
+export const hastyWithSwapsOfOne: Readonly<Record<string, SendBatch>> = {
+  "goes by the versions from before the batch": (sound, batch) =>
+    Effect.gen(function* () {
+      const found = yield* Effect.orDie(Effect.forEach(batch, ({ record }) => sound.get(record)))
+      return yield* inOrder(batch, ({ expected, record }) =>
+        Effect.flatMap(sound.get(record), (now) => {
+          const before = Option.getOrUndefined(found[batch.findIndex((one) => one.record === record)] ?? Option.none())
+          return before?.version === expected && Option.isSome(now)
+            ? sound.replace(now.value.version, record)
+            : new Conflict()
+        })
+      )
+    }),
+  "takes the last for a record where any of them is right": (sound, batch) =>
+    inOrder(batch, ({ record }) =>
+      Effect.flatMap(sound.get(record), (found) => {
+        const ofRecord = batch.filter((one) => isOf(record, one.record))
+        const stored = Option.getOrUndefined(found)?.version
+        const isTaken = ofRecord.at(-1)?.record === record && ofRecord.some(({ expected }) => expected === stored)
+        return isTaken && stored !== undefined ? sound.replace(stored, record) : new Conflict()
+      })
+    ),
+  "refuses all for a record where one of them is behind": (sound, batch) =>
+    Effect.gen(function* () {
+      const found = yield* Effect.orDie(Effect.forEach(batch, ({ record }) => sound.get(record)))
+      const isBehind = ({ expected }: Replacement, at: number) =>
+        expected < (Option.getOrUndefined(found[at] ?? Option.none())?.version ?? 0)
+      const behind = batch.filter(isBehind)
+      return yield* inOrder(batch, ({ expected, record }) =>
+        behind.some((one) => isOf(record, one.record)) ? new Conflict() : sound.replace(expected, record)
+      )
+    })
+}
+
 const keyOf = ({ id, kind, workspace }: NewRecord) => ({ id, kind, workspace })
+
+const isOf = (one: NewRecord, other: NewRecord) => JSON.stringify(keyOf(one)) === JSON.stringify(keyOf(other))
 
 /** The store in memory, behind an adapter that sends swaps that meet as one batch; a lone one is sent rightly. */
 export const batchedStranger = (sendBatch: SendBatch, second: "together" | "wait"): Layer.Layer<Storage> =>

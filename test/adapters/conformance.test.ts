@@ -3,7 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import { layer } from "../../adapters/memory/Memory.ts"
 import { Conflict, type NewRecord, type RecordKey, Storage, type StoredRecord } from "../../core/ports/Storage.ts"
 import { storageLaws } from "../../core/testing/StorageConformance.ts"
-import { batchedStranger, hastyBatches, soundBatches } from "./batchedStranger.ts"
+import { batchedStranger, hastyBatches, hastyWithSwapsOfOne, soundBatches } from "./batchedStranger.ts"
 import { seed } from "./seed.ts"
 
 type Verbs = Storage["Service"]
@@ -187,7 +187,8 @@ describe.each(["together", "wait"] as const)("of adapters that send swaps in bat
     expect(await brokenBy(batchedStranger(soundBatches, second)), `seed ${seed}`).toBe(0)
   })
 
-  for (const [name, sendBatch] of Object.entries(hastyBatches)) {
+  const hasty = { ...hastyBatches, ...(second === "together" ? hastyWithSwapsOfOne : {}) }
+  for (const [name, sendBatch] of Object.entries(hasty)) {
     test(`refuses one that ${name}`, async () => {
       expect(await brokenBy(batchedStranger(sendBatch, second)), `seed ${seed}`).toBeGreaterThan(0)
     })

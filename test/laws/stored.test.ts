@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { authMethodOf } from "../../core/client/Client.ts"
+import { isSecret, StoredSecret } from "../../core/client/ClientSecret.ts"
+import { clientMembers } from "../../core/client/members.ts"
 import { clientChangesKind } from "../../core/engine/ClientChanges.ts"
 import { censusKind } from "../../core/engine/ClientRoom.ts"
 import { hostedKind } from "../../core/engine/Hosting.ts"
@@ -17,11 +20,13 @@ import {
 import { signingKind } from "../../core/engine/signingKeys.ts"
 import { makeUsage, usageKind } from "../../core/engine/Usage.ts"
 import { LimitSharing, limitKind, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { privateKeyJwt } from "../../core/oauth/clients/privateKeyJwt.ts"
 import { accountKind, loginIdOf, loginKind, normaliseEmail } from "../../core/people/Account.ts"
 import { linkKind } from "../../core/people/Links.ts"
 import { sessionKind } from "../../core/people/Sessions.ts"
 import { failuresKind } from "../../core/people/SignInFailures.ts"
 import { type Attempt, SignInThrottle } from "../../core/people/SignInThrottle.ts"
+import type { KeySource } from "../../core/ports/ClientKeys.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { allowances, Limiter } from "../../core/ports/Limiter.ts"
 import { type Json, kinds, type NewRecord, Storage } from "../../core/ports/Storage.ts"
@@ -37,6 +42,7 @@ import { readTheme } from "../../core/workspace/Theme.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import keys from "./keys.json" with { type: "json" }
 import { lawOf } from "./law.ts"
+import { missingIn, placesOf } from "./places.ts"
 import written from "./records.json" with { type: "json" }
 
 /** As a store that keeps text gives it back. */
@@ -96,7 +102,12 @@ const hosted = "workspace: hosted"
 
 const readers = new Map<
   string,
-  { readonly read: Read; readonly version: number; readonly keyOf: ReturnType<typeof keyOf> }
+  {
+    readonly read: Read
+    readonly version: number
+    readonly keyOf: ReturnType<typeof keyOf>
+    readonly places: ReturnType<typeof placesOf>
+  }
 >()
 
 const holdsFor = <A>(
@@ -104,7 +115,7 @@ const holdsFor = <A>(
   values: Arbitrary<A> = ofSchema(kind.schema),
   name: string = kind.kind
 ): void => {
-  readers.set(name, { read: readOf(kind), version: kind.version, keyOf: keyOf(kind) })
+  readers.set(name, { read: readOf(kind), version: kind.version, keyOf: keyOf(kind), places: placesOf(kind.schema) })
   lawOf(`a ${name} record reads as what was written`, values, (value) => reads(kind, value))
 }
 
@@ -195,14 +206,23 @@ test("every kind of record is looked at here", () => {
   expect([...readers.keys()].sort()).toEqual([...kinds, census, clientChanges, failures, hosted].sort())
 })
 
+/** Forms have a place for it, and it goes no further than the memory of one request. */
+const neverWritten = ["<Waiting>.to<Device>.code"]
+
 /** Bodies as each version of each kind's form was really written. A release that changes a form adds to them. */
 describe("a record that an older release wrote", () => {
-  for (const [kind, { read, version }] of readers) {
+  for (const [kind, { places, read, version }] of readers) {
     const bodies = (written as Record<string, ReadonlyArray<Json>>)[kind] ?? []
 
     test(`${kind}: there is one of every version`, () => {
       const versions = new Set(bodies.map((body) => (body as { _v: number })._v))
       expect([...versions].sort()).toEqual(Array.from({ length: version }, (_, index) => index + 1))
+    })
+
+    // What no body has may change its name, and an update would forget it everywhere without an error.
+    test(`${kind}: there is one with each thing that a record may hold`, () => {
+      const now = bodies.filter((body) => (body as { _v: number })._v === version)
+      expect(missingIn(now, places)).toEqual(kind === "request" ? neverWritten : [])
     })
 
     for (const [index, body] of bodies.entries()) {
@@ -218,6 +238,46 @@ describe("a record that an older release wrote", () => {
       })
     }
   }
+})
+
+/** What rows of tables keep in a client's record. A server without `openid` keeps what one with it would refuse. */
+describe("of a client that an older release wrote", () => {
+  const clients = written.client.flatMap((body) => {
+    const read = decodeBody(clientKind)(body as Json)
+    return Result.isSuccess(read) ? [read.success.value] : []
+  })
+
+  for (const member of clientMembers) {
+    test(`what it registered as ${member.name} is known`, () => {
+      const kept = clients.map((client) => [member.of(client), client.members?.[member.name]])
+      expect(kept.some(([known]) => known !== undefined)).toBe(true)
+      for (const [known, stored] of kept) expect(known).toEqual(stored)
+    })
+  }
+
+  test("secrets are known, the older ones too", () => {
+    const secrets = clients.filter(({ credential }) => isSecret(credential))
+    expect(secrets).toEqual(clients.filter(({ credential }) => credential._tag === "Secret"))
+    expect(
+      missingIn(
+        secrets.map(({ credential }) => credential),
+        placesOf(StoredSecret)
+      )
+    ).toEqual([])
+  })
+
+  test("keys are known, by value and by address", () => {
+    const signing = clients.filter((client) => authMethodOf(client) === privateKeyJwt.name)
+    expect(signing.map(({ credential }) => privateKeyJwt.keys(credential))).toEqual(
+      signing.map(({ credential }) => credential.keys as KeySource)
+    )
+    expect(new Set(signing.map(({ credential }) => (credential.keys as KeySource)._tag))).toEqual(
+      new Set(["Registered", "Fetched"])
+    )
+    expect(signing.map(({ credential }) => privateKeyJwt.told(credential).token_endpoint_auth_signing_alg)).toEqual(
+      signing.map(({ credential }) => credential.algorithm)
+    )
+  })
 })
 
 /** Version 1 was for one resource at most. */
