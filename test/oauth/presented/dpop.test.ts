@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { deviceGrant } from "../../../core/client/Profile.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
-import { answerAs, deviceClient, shownBy, waitingDevice } from "../../given/devices.ts"
+import { answerAs, deviceClient, shownBy, toldOf, waitingDevice } from "../../given/devices.ts"
 import {
   companiesAddress,
   type Holder,
@@ -346,6 +346,46 @@ describe("a code (RFC 9449 §10)", () => {
             expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
           }
           expect(told(yield* pushed({}, dpop))).toBe("400 invalid_dpop_proof")
+        }),
+      signing
+    ))
+
+  test("of a device is good with the key that was proven where it asked, or named there", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const tv = yield* deviceClient(world)
+          const ask = (fields: Values, dpop?: string) =>
+            world.send("POST", "/oauth/device_authorization", {
+              headers: { ...formHeaders, ...(dpop === undefined ? {} : { dpop }) },
+              body: form({ ...shownBy(tv), ...fields })
+            })
+          const prove = (holder: Holder) =>
+            proofFor(holder, "POST", `${theWorkspace.issuer}/oauth/device_authorization`)
+          const once = yield* prove(ada)
+          const forged = [once.split(".")[0], (yield* prove(ada)).split(".")[1], once.split(".")[2]].join(".")
+          for (const [fields, proof, reason] of [
+            [{ dpop_jkt: eve.jkt }, yield* prove(ada), "proof_jkt"],
+            [{}, yield* tokenProof(ada), "proof_htu"],
+            [{}, forged, "proof_forged"]
+          ] as const) {
+            expect(told(yield* ask(fields, proof))).toBe("400 invalid_dpop_proof")
+            expect(reasons(world).at(-1)).toBe(reason)
+          }
+          for (const [fields, proof] of [
+            [{}, once],
+            [{ dpop_jkt: ada.jkt }, yield* prove(ada)],
+            [{ dpop_jkt: ada.jkt }, undefined]
+          ] as const) {
+            const { deviceCode, userCode } = toldOf(yield* ask(fields, proof))
+            yield* answerAs(world, userCode, "approve")
+            const poll = { ...shownBy(tv), grant_type: deviceGrant, device_code: deviceCode }
+            expect(told(yield* asked(world, poll, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+            expect(told(yield* asked(world, poll))).toBe("400 invalid_grant")
+            expect(told(yield* asked(world, poll, yield* tokenProof(ada)))).toBe("200 DPoP")
+          }
+          expect(told(yield* ask({}, once))).toBe("400 invalid_dpop_proof")
+          expect(reasons(world).at(-1)).toBe("proof_replayed")
         }),
       signing
     ))
