@@ -91,6 +91,13 @@ export const home: Place = { id: "home", issuer: "https://auth.example.com" }
 export const sentBy = (sender: Partial<Sender>, sealer = ring): MarkSender =>
   markSender(sealer, home, grantId, () => ({ network: undefined, userAgent: "", ...sender }))
 
+/** What was proven beside the form, by whom, and the scopes that its resources take. */
+interface Beside {
+  readonly binding?: Binding | null
+  readonly from?: MarkSender
+  readonly taken?: Scopes | null
+}
+
 /** Decisions by what each looks at, in one line: a step's form, its resource, and what the client proved to hold. */
 const steps =
   <Form, D>(decide: (found: Grant | undefined, step: Step<Form>) => D) =>
@@ -101,14 +108,14 @@ const steps =
     rules: Policy,
     now: Instant,
     drawn: Fresh,
-    { binding = null, from = sentBy({}) }: { readonly binding?: Binding | null; readonly from?: MarkSender } = {}
+    { binding = null, from = sentBy({}), taken = null }: Beside = {}
   ): D =>
     // What is left beside the resource is the form.
     decide(found, {
       by,
       form: form as Form,
       resources,
-      taken: null,
+      taken,
       binding,
       markSender: from,
       policy: rules,

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
+import type { Binding } from "../../../core/grant/Binding.ts"
 import type { Active } from "../../../core/grant/Grant.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
 import { markSender, type Sender } from "../../../core/grant/Sender.ts"
 import { GrantId } from "../../../core/rules/Id.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../../core/rules/Refusal.ts"
 import { Resource } from "../../../core/rules/Resource.ts"
+import type { Scopes } from "../../../core/rules/Scope.ts"
+import { digestOf } from "../../../core/rules/Secret.ts"
 import { makeSealer, sealKey } from "../../../core/token/KeyRing.ts"
 import {
   active,
@@ -170,6 +173,14 @@ describe("an honest retry", () => {
       expect(later.next).toMatchObject({ retriedElsewhereAt: after(8) })
     })
 
+    test("and noted at the very moment in which the line went on, once too", () => {
+      const elsewhere = { ...first, network: "192.0.2.2" }
+      const { next } = retriedBy(rotatedBy(first), elsewhere, t0)
+      if (next?._tag !== "Active") throw new Error("not noted")
+      expect(next.retriedElsewhereAt).toBe(t0)
+      expect(retriedBy(next, elsewhere, t0).next).toBeUndefined()
+    })
+
     test("unless nobody was noted, or the key is gone that marked them", () => {
       const unknown = { network: "unknown", userAgent: "unknown" } as const
       const older = rotatedBy(first)
@@ -227,7 +238,48 @@ describe("an honest retry", () => {
   })
 })
 
+describe("a line that is bound to a key (RFC 9449 §5)", () => {
+  const mine = { thumbprint: digestOf("mine") }
+  const other = { thumbprint: digestOf("another") }
+  const steady = { ...policy, profile: "fapi2" } as const
+  const boundTo = (binding: Binding): Active => {
+    const grant = active()
+    return { ...grant, refresh: { ...grant.refresh, binding } }
+  }
+
+  test.each([null, other])("ends nothing for who proves %j, spent or not", (binding) => {
+    const grant = boundTo(mine)
+    for (const generation of [1, 0]) {
+      const { next, outcome } = refresh(grant, me, ask(grant, generation), policy, after(5), fresh, { binding })
+      expect([next, outcome]).toEqual([undefined, refusal("binding_differs")])
+    }
+  })
+
+  test("is one from the first proof of a public client on, and stays so", () => {
+    const { next } = refresh(active(), me, ask(active()), policy, after(5), fresher, { binding: mine })
+    if (next?._tag !== "Active") throw new Error("not rotated")
+    expect(next.refresh.binding).toEqual(mine)
+    expect(refresh(next, me, ask(next), policy, after(6), fresher, { binding: mine }).next).toMatchObject({
+      refresh: { generation: 3, binding: mine }
+    })
+  })
+
+  test("is written once where the profile does not rotate", () => {
+    const grant = active()
+    const sealing = { ...fresh, key: grant.refresh.key }
+    const { next } = refresh(grant, me, ask(grant), steady, after(5), sealing, { binding: mine })
+    if (next?._tag !== "Active") throw new Error("not written")
+    expect(next.refresh).toEqual({ ...grant.refresh, issuedAt: after(5), expiresAt: next.refresh.expiresAt, binding: mine })
+    expect(refresh(next, me, ask(next), steady, after(6), sealing, { binding: mine }).next).toBeUndefined()
+  })
+})
+
 describe("what a refresh is refused", () => {
+  test("a grant that is not there", () => {
+    const asked = ask(active())
+    expect(refresh(undefined, me, asked, policy, t0, fresh)).toEqual({ next: undefined, outcome: refusal("unknown") })
+  })
+
   test("another client's token, and the owner keeps everything, even if the token is spent", () => {
     const next = rotated(active())
     for (const generation of [1, 2]) {
@@ -273,6 +325,16 @@ describe("a part of the grant", () => {
     const { next, outcome } = refresh(grant, me, { ...ask(grant), scope: "api" }, policy, t0, fresh)
     expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["api"], access: { scope: ["api"] } })
     expect(next?.scope).toEqual(grant.scope)
+  })
+
+  test("has the scopes that its resource takes, and is refused where that takes none", () => {
+    const grant = active()
+    const of = (taken: Scopes) => refresh(grant, me, ask(grant), policy, t0, fresh, { taken })
+    expect(Result.getOrThrow(of(scopes("profile")).outcome)).toMatchObject({ scope: ["profile"] })
+    expect(of(scopes("other"))).toEqual({
+      next: undefined,
+      outcome: Result.fail(new InvalidTarget({ reason: "takes_none" }))
+    })
   })
 
   test("refuses more than was granted, and the token stays good", () => {
