@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { deviceGrant } from "../../core/client/Profile.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { jwtBearer } from "../../core/oauth/grants/jwtBearer.ts"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { ResourceRegistry } from "../../core/rules/Resource.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
@@ -19,7 +22,8 @@ import {
   tokensOf,
   type Values
 } from "../given/flow.ts"
-import { inWorld, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, realSignatures, theWorkspace, type World } from "../given/World.ts"
+import { voucher } from "./voucher.ts"
 
 const { issuer } = theWorkspace
 const api = "https://api.example.com"
@@ -261,4 +265,34 @@ describe("resources that an owner lists", () => {
         expect(yield* status(other)).toBe(200)
       })
     ))
+
+  test.each([
+    ["client credentials without a resource", {}, 200, 503],
+    ["client credentials for one", { resource: `${issuer}/rest` }, 503, 503],
+    ["client credentials for two", { resource: [`${issuer}/rest`, issuer] }, 503, 503],
+    // A row that takes no resource has nothing to look up, whatever is sent beside it.
+    ["a voucher", { grant_type: voucher.name, voucher: "voucher-of-ada", resource: issuer }, 200, 200],
+    ["a device's code", { grant_type: deviceGrant, device_code: "x" }, 503, 503],
+    ["no grant type of the client's", { grant_type: "authorization_code", resource: issuer }, 400, 400],
+    ["none of its own that issuers may give", { grant_type: jwtBearer.name, assertion: "x" }, 400, 400]
+  ] as const)("are looked up where a request could name one: %s", async (_, fields, alone, listed) => {
+    const statusIn = (resolve: () => Workspace) =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* registerClient(world, {
+              redirect_uris: [],
+              grant_types: ["client_credentials", voucher.name, deviceGrant]
+            })
+            const ask = (sent: Values) => tokenRequest(world, client, { grant_type: "client_credentials", ...sent })
+            yield* ask({})
+            // A moment in which the store is asked anew who speaks for the workspace, and what is listed, and is away.
+            yield* TestClock.adjust("5 seconds")
+            world.away.add("get workspace")
+            return (yield* ask(fields)).status
+          }),
+        { resolve, grants: [...grantTypes, voucher], signatures: realSignatures }
+      )
+    expect([await statusIn(() => theWorkspace), await statusIn(() => workspace)]).toEqual([alone, listed])
+  })
 })
