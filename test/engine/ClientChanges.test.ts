@@ -1,8 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import * as AtOnce from "../../adapters/memory/MemoryStorage.ts"
-import { beginClientChanges, clientChangesKind, makeClientChanges } from "../../core/engine/ClientChanges.ts"
-import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import {
+  beginClientChanges,
+  clientChangesKind,
+  makeClientChanges,
+  watchClients
+} from "../../core/engine/ClientChanges.ts"
+import { Storage, StorageUnavailable, writtenKept } from "../../core/ports/Storage.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -298,3 +303,83 @@ test("what a workspace begins with is there once, and hides nothing that was tol
       yield* beginClientChanges({ ...storage, insert: () => Effect.fail(away) }, elsewhere)
     })
   ))
+
+describe("over a store that tells what was written", () => {
+  /** The same, with as much at hand as such a store promises. */
+  const watching = (before = 0) => {
+    const last: Array<{ readonly workspace: WorkspaceId; readonly id: ClientId }> = []
+    const written = { count: before, last }
+    const forgotten: Array<string> = []
+    const told: Array<string> = []
+    const changes = watchClients(
+      written,
+      { tell: (workspace, client) => Effect.sync(() => void told.push(`${workspace} ${client}`)) },
+      {
+        one: (workspace, client) => void forgotten.push(`${workspace} ${client}`),
+        everything: () => void forgotten.push("everything")
+      }
+    )
+    return {
+      ...changes,
+      write: (workspace: WorkspaceId, clients: ReadonlyArray<ClientId>) => {
+        last.push(...clients.map((id) => ({ workspace, id })))
+        written.count += clients.length
+        // At least as many as the port says, as a store keeps them in batches.
+        if (last.length > 2 * writtenKept) last.splice(0, last.length - writtenKept)
+      },
+      forgotten: () => forgotten.splice(0),
+      told
+    }
+  }
+
+  test.each(["learnAtOnce", "learnWith"] as const)(
+    "%s forgets who was written since the last time, and everybody where those were too many",
+    (learn) =>
+      Effect.gen(function* () {
+        const here = watching(7)
+        const learnt = () => (learn === "learnWith" ? here.learnWith(home, Effect.void) : here.learnAtOnce(home))
+        yield* learnt()
+        expect(here.forgotten()).toEqual([])
+        here.write(home, clientsTo(2))
+        here.write(elsewhere, clientsTo(1))
+        // One look, for whichever workspace, learns of all.
+        yield* learnt()
+        expect(here.forgotten()).toEqual([
+          ...clientsTo(2).map((client) => `home ${client}`),
+          `elsewhere ${clientOf(0)}`
+        ])
+        yield* learnt()
+        expect(here.forgotten()).toEqual([])
+        for (const [missed, found] of [
+          [1, 1],
+          [writtenKept, writtenKept],
+          [writtenKept + 1, "everything"],
+          [1, 1]
+        ] as const) {
+          here.write(home, clientsTo(missed))
+          yield* learnt()
+          const clients = clientsTo(missed).map((client) => `home ${client}`)
+          expect(here.forgotten()).toEqual(found === "everything" ? ["everything"] : clients)
+        }
+      }).pipe(Effect.runPromise)
+  )
+
+  test("reads once it has learnt, and tells as it did without one", () =>
+    Effect.gen(function* () {
+      const here = watching()
+      here.write(home, clientsTo(1))
+      expect(yield* here.learnWith(home, Effect.succeed("a grant"))).toBe("a grant")
+      expect(yield* Effect.flip(here.learnWith(home, Effect.fail(away)))).toBe(away)
+      expect(here.forgotten()).toEqual([`home ${clientOf(0)}`])
+      yield* here.tell(home, clientOf(3))
+      expect(here.told).toEqual([`home ${clientOf(3)}`])
+    }).pipe(Effect.runPromise))
+
+  test("begins with no record, which nobody would read", () =>
+    inStore((storage) =>
+      Effect.gen(function* () {
+        yield* beginClientChanges({ ...storage, written: () => ({ count: 0, last: [] }) }, home)
+        expect(yield* storage.get(key)).toEqual(Option.none())
+      })
+    ))
+})

@@ -269,7 +269,12 @@ describe("a line that is bound to a key (RFC 9449 §5)", () => {
     const sealing = { ...fresh, key: grant.refresh.key }
     const { next } = refresh(grant, me, ask(grant), steady, after(5), sealing, { binding: mine })
     if (next?._tag !== "Active") throw new Error("not written")
-    expect(next.refresh).toEqual({ ...grant.refresh, issuedAt: after(5), expiresAt: next.refresh.expiresAt, binding: mine })
+    expect(next.refresh).toEqual({
+      ...grant.refresh,
+      issuedAt: after(5),
+      expiresAt: next.refresh.expiresAt,
+      binding: mine
+    })
     expect(refresh(next, me, ask(next), steady, after(6), sealing, { binding: mine }).next).toBeUndefined()
   })
 })
