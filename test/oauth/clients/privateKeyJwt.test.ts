@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from "jose"
+import { deviceGrant } from "../../../core/client/Profile.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { clientAuths } from "../../../core/oauth/clients/table.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
@@ -59,7 +60,7 @@ const ask = (world: World, assertion: string, more: Record<string, string> = {},
         ...more
       }).toString()
     }),
-    ({ body, status }) => ({ status, error: (JSON.parse(body) as { error?: string }).error })
+    ({ body, status }) => ({ status, error: body === "" ? undefined : (JSON.parse(body) as { error?: string }).error })
   )
 
 let drawn = 0
@@ -133,6 +134,34 @@ describe("a client that signs (RFC 7523)", () => {
         }),
       signing
     ))
+
+  test.each([
+    ["/oauth/token", 200],
+    ["/oauth/introspect", 200],
+    ["/oauth/revoke", 200],
+    ["/oauth/par", 201],
+    ["/oauth/device_authorization", 200]
+  ] as const)("at %s spends its assertion, there and everywhere", (path, status) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, {
+            grant_types: ["authorization_code", "client_credentials", deviceGrant],
+            jwks: { keys: [es256.jwk] }
+          })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          const challenge = { code_challenge: "x".repeat(43), code_challenge_method: "S256" }
+          const asked =
+            path === "/oauth/par"
+              ? { response_type: "code", redirect_uri: "https://app.example.org/callback", ...challenge }
+              : { token: "tsr_rt_x" }
+          expect(yield* ask(world, assertion, asked, path)).toEqual({ status, error: undefined })
+          expect(yield* ask(world, assertion, asked, path)).toEqual(refused)
+          expect(yield* ask(world, assertion)).toEqual(refused)
+        }),
+      signing
+    )
+  )
 
   test("of two requests with one assertion, at two processes at once, one gets tokens", () =>
     inWorld(

@@ -371,6 +371,28 @@ describe("the page for a device's code", () => {
     )
   })
 
+  test("says that the store is away, and not that there is no such code", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { userCode } = yield* waitingDevice(world, yield* deviceClient(world))
+        world.away.add("get request")
+        expect((yield* enterCode(world, userCode)).status).toBe(503)
+        world.away.clear()
+        expect(pageName(yield* enterCode(world, userCode))).toBe("consent")
+      })
+    ))
+
+  test("for another device to scan is drawn while the store is away, before the workspace was ever opened", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          world.away.add("get workspace")
+          expect(pageName(yield* world.send("GET", "/device/code?user_code=WDJB-MJHT"))).toBe("device-code")
+          expect((yield* world.send("GET", "/device?user_code=WDJB-MJHT", { as: "alice" })).status).toBe(503)
+        }),
+      { unopened: true }
+    ))
+
   test("for another device to scan shows the code that it was asked for, and no other text", () =>
     inWorld((world) =>
       Effect.gen(function* () {
