@@ -1,8 +1,17 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { type Active, personNameLength } from "../../core/people/Account.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
+import {
+  type Account,
+  type Active,
+  type Email,
+  loginIdOf,
+  loginKind,
+  personNameLength
+} from "../../core/people/Account.ts"
 import { ensureOwner } from "../../core/people/firstOwner.ts"
+import type { Storage } from "../../core/ports/Storage.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { seed } from "../adapters/seed.ts"
 import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
@@ -190,6 +199,139 @@ describe("opening an account that a crash interrupts", () => {
         expect(yield* house.storage.sweep(yield* currentInstant, 10)).toBe(1)
       }),
       { storage: mortal(life) }
+    )
+  })
+})
+
+/** The store, with something that happens before a login is read or written. */
+const before =
+  (meanwhile: { read?: Effect.Effect<unknown>; write?: Effect.Effect<unknown> }) =>
+  (below: Storage["Service"]): Storage["Service"] => ({
+    ...below,
+    get: (key) => Effect.andThen(key.kind === "login" ? (meanwhile.read ?? Effect.void) : Effect.void, below.get(key)),
+    insert: (record) =>
+      Effect.andThen(record.kind === "login" ? (meanwhile.write ?? Effect.void) : Effect.void, below.insert(record))
+  })
+
+describe("an email", () => {
+  const email = "bob@example.com" as Email
+
+  /** Takes them as far out as the store lets it. */
+  const forgotten = Effect.fnUntraced(function* (house: House, { id }: Active) {
+    const since = yield* currentInstant
+    const left = yield* house.accounts.book.change(house.workspace.id, id, (account) =>
+      Option.some({ ...account, _tag: "Leaving", since })
+    )
+    yield* Effect.ignore(house.accounts.book.forget(house.workspace.id, Option.getOrThrow(left) as never, since))
+  })
+
+  test("is free where whoever had it is gone, also where a crash left it theirs, and at no other time", () => {
+    const life = { writes: Number.POSITIVE_INFINITY }
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book } = house.accounts
+        const tagOf = (id: Active["id"]) =>
+          Effect.map(book.find(house.workspace.id, id), (found) => Option.getOrUndefined(found)?._tag)
+        const again = Effect.map(Effect.result(addAccount(house, email, "member")), (result) => tags([result])[0])
+        for (const role of ["owner", "member"] as const) {
+          const bob = yield* addAccount(house, email, role)
+          expect([role, yield* again]).toEqual([role, "email_taken"])
+          life.writes = 2
+          yield* forgotten(house, bob)
+          life.writes = Number.POSITIVE_INFINITY
+          expect([role, yield* tagOf(bob.id), yield* again]).toEqual([role, "Gone", "opened"])
+          const next = Option.getOrThrow(yield* book.byEmail(house.workspace.id, email))
+          life.writes = 2
+          yield* forgotten(house, next)
+          life.writes = Number.POSITIVE_INFINITY
+          yield* TestClock.adjust("500 days")
+          yield* house.storage.sweep(yield* currentInstant, 10)
+          expect([role, yield* tagOf(next.id), yield* again]).toEqual([role, undefined, "opened"])
+          yield* forgotten(house, Option.getOrThrow(yield* book.byEmail(house.workspace.id, email)))
+        }
+      }),
+      { storage: mortal(life) }
+    )
+  })
+
+  test("of somebody who is gone is marked as unused, unless it is somebody else's by then, or lost", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id: workspace } = house.workspace
+        const logins = makeRecords(house.storage, loginKind)
+        const login = loginIdOf(email)
+        const kept = Effect.map(logins.get(workspace, login), (found) => found?.value)
+        const bob = yield* addAccount(house, email, "member")
+        expect(yield* kept).toEqual({ id: login, account: bob.id, vacatedAt: null })
+        yield* TestClock.adjust("1 minute")
+        yield* forgotten(house, bob)
+        expect(yield* kept).toEqual({ id: login, account: null, vacatedAt: yield* currentInstant })
+
+        const left = yield* addAccount(house, email, "member")
+        const since = yield* currentInstant
+        const leaving: Account = { ...left, _tag: "Leaving", since }
+        yield* house.accounts.book.change(workspace, left.id, () => Option.some(leaving))
+        const heir = yield* addAccount(house, email, "member")
+        yield* house.accounts.book.forget(workspace, leaving, since)
+        expect(yield* kept).toEqual({ id: login, account: heir.id, vacatedAt: null })
+
+        yield* logins.remove(workspace, login)
+        yield* forgotten(house, heir)
+        expect(yield* kept).toBeUndefined()
+      })
+    ))
+
+  test("opens no account whose reservation was blocked, lost or taken meanwhile", () => {
+    const meanwhile: Parameters<typeof before>[0] = {}
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book, open } = house.accounts
+        const { id: workspace } = house.workspace
+        const happenings: Readonly<Record<string, (id: Active["id"]) => Effect.Effect<unknown, unknown>>> = {
+          blocked: (id) => Effect.flatMap(currentInstant, (now) => book.block(workspace, id, now)),
+          lost: (id) => house.storage.remove({ workspace, kind: "account", id }),
+          taken: (id) => open(workspace, draft("other@example.com"), id)
+        }
+        for (const [what, happens] of Object.entries(happenings)) {
+          const id = book.newId()
+          meanwhile.write = Effect.suspend(() => {
+            delete meanwhile.write
+            return Effect.orDie(happens(id))
+          })
+          const opened = yield* Effect.result(open(workspace, draft(`${what}@example.com`), id))
+          expect([what, tags([opened])]).toEqual([what, ["link_spent"]])
+        }
+        expect((yield* reachable(house)).map((account) => account.email as string)).toEqual(["other@example.com"])
+      }),
+      { storage: before(meanwhile) }
+    )
+  })
+
+  test("that changes hands at each look is given up, not sought for ever", () => {
+    const meanwhile: Parameters<typeof before>[0] = {}
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id: workspace } = house.workspace
+        const logins = makeRecords(house.storage, loginKind)
+        const login = loginIdOf(email)
+        let looks = 0
+        const changed = Effect.suspend(() =>
+          looks++ % 2 === 0
+            ? logins.insert(
+                workspace,
+                { id: login, account: house.accounts.book.newId(), vacatedAt: null },
+                `command ${looks}`
+              )
+            : logins.remove(workspace, login)
+        )
+        meanwhile.read = Effect.orDie(changed)
+        expect(yield* Effect.flip(addAccount(house, email))).toMatchObject({ _tag: "Contended" })
+        expect(looks).toBe(16)
+        delete meanwhile.read
+        yield* addAccount(house, email)
+        expect(yield* reachable(house)).toHaveLength(1)
+      }),
+      { storage: before(meanwhile) }
     )
   })
 })
