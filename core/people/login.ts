@@ -50,7 +50,7 @@ const goOn = (
 
 export const loginPage = (place: Place, model: LoginPage): Document => ({
   name: "sign-in",
-  title: model.problem === undefined ? "Sign in" : "Problem: Sign in",
+  title: model.problem === undefined && model.notice?.kind !== "problem" ? "Sign in" : "Problem: Sign in",
   // After sign-in, the authorization endpoint may redirect to the client at once.
   formsEnd: "anywhere",
   opener: "kept",

@@ -57,6 +57,7 @@ describe("the policy", () => {
     expect(leadsAway).toEqual([
       "login",
       "login-problem",
+      "login-late",
       "login-signed-in",
       "consent",
       "consent-loopback",

@@ -217,6 +217,14 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "login-late",
+      loginPage(place, {
+        csrf: say("csrf-value"),
+        returnUrl: say("/t/northwind/settings/profile?done=signed-out"),
+        notice: { kind: "problem", text: say("You were signed out before you sent the form.") }
+      })
+    ],
+    [
       "login-signed-in",
       loginPage(place, {
         csrf: say("csrf-value"),
