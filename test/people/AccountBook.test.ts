@@ -107,6 +107,29 @@ describe("opening an account", () => {
     ))
 })
 
+test("accounts are opened for many networks at once, and for one as far as its share of the hashes goes", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const openFrom = (name: string, network: string | undefined) =>
+        Effect.result(
+          house.accounts.open(house.workspace.id, {
+            ...draft(`${name}@example.com`),
+            ...(network === undefined ? {} : { network })
+          })
+        )
+      const crowd = Array.from({ length: 12 }, (_, index) => index)
+      const from = (network: (index: number) => string | undefined) =>
+        Effect.map(
+          atOnce(crowd.map((index) => openFrom(`p${index}.${network(index) ?? "none"}`, network(index)))),
+          (results) => results.filter(({ _tag }) => _tag === "Success").length
+        )
+      expect(yield* from((index) => `192.0.2.${index}`)).toBe(12)
+      expect(yield* from(() => undefined)).toBe(12)
+      expect(yield* from(() => "198.51.100.1")).toBe(8)
+    }),
+    { hasher: (below) => ({ ...below, hash: (typed) => Effect.delay(below.hash(typed), 10) }) }
+  ))
+
 describe("opening an account that a crash interrupts", () => {
   const open = (house: House, id: Active["id"], email: string) =>
     house.accounts.open(house.workspace.id, draft(email), id)
@@ -430,6 +453,32 @@ describe("what is done to an account", () => {
         for (const [typed, name] of rows) expect([typed, yield* named(typed)]).toEqual([typed, name])
       })
     ))
+
+  test("is refused where its person was removed while the new password was hashed, whoever asked for it", () => {
+    let meanwhile: Effect.Effect<unknown> = Effect.void
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { accounts, services, workspace } = house
+        const farewell = { logouts: services.logouts, why: "by_owner" } as const
+        const since = yield* currentInstant
+        const outcomes = []
+        for (const asked of [false, true]) {
+          const ada = yield* addAccount(house)
+          meanwhile = Effect.orDie(
+            accounts.book.change(workspace.id, ada.id, (account) =>
+              Option.some({ ...account, _tag: "Leaving", since, role: "member" })
+            )
+          )
+          const epoch = asked ? ada.epoch : undefined
+          const changed = accounts.changePassword(workspace, ada.id, secret("another long password"), farewell, epoch)
+          outcomes.push(yield* Effect.flip(changed))
+          meanwhile = Effect.void
+        }
+        expect(outcomes).toMatchObject([{ reason: "unknown" }, { reason: "wrong_password" }])
+      }),
+      { hasher: (below) => ({ ...below, hash: (typed) => Effect.tap(below.hash(typed), () => meanwhile) }) }
+    )
+  })
 
   test("is refused once another password was set than the one that was given, or it is gone", () =>
     inHouse(

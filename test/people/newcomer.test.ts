@@ -132,8 +132,12 @@ describe("the set-up link", () => {
         away.clear()
         expect([answer.status, header(answer, "location")]).toEqual([303, "/settings"])
         expect((yield* browser.get("/settings/members")).status).toBe(200)
-        expect(opened(house)).toMatchObject([{ role: "owner" }])
-        expect((yield* new Browser(house).get(link)).status).toBe(410)
+        const [{ id } = { id: "nobody" }] = yield* members(house)
+        expect(opened(house)).toMatchObject([{ role: "owner", account: id, by: id }])
+        expect(house.log.filter((line) => line.includes(`"account":"${id}"`))).toHaveLength(1)
+        const spent = yield* new Browser(house).get(link)
+        expect([spent.status, pageName(spent)]).toEqual([410, "error-link-spent"])
+        expect(spent.body).toContain('href="/login"')
       }),
       { storage: partlyAway(away) }
     )
@@ -239,14 +243,14 @@ describe("the set-up link", () => {
       Effect.fnUntraced(function* (house) {
         const link = yield* setUpLink(house)
         const browser = new Browser(house, "2001:db8:1:2::7")
-        const refusals = () =>
-          house.audit.flatMap(({ event }) =>
-            event._tag === "AccountRefused" || event._tag === "Refused" ? [event.reason] : []
-          )
         yield* browser.submit(link, { ...person, password: "short" })
         yield* browser.submit(link, { ...person, csrf: "forged" })
         yield* browser.send("POST", "/set-up", { token: "x", ...person })
-        expect(refusals()).toEqual(["password_too_short", "csrf", "link_spent"])
+        expect(house.audit.map(({ event }) => event)).toEqual([
+          { _tag: "AccountRefused", change: "created", reason: "password_too_short" },
+          { _tag: "Refused", endpoint: "/set-up", refusal: "ForgedForm", reason: "csrf" },
+          { _tag: "AccountRefused", change: "created", reason: "link_spent" }
+        ])
         yield* browser.submit(link, person)
         expect(taken).toEqual(Array(4).fill(["sign_in 2001:db8:1:2::/64", "sign_in_region 2001:db8:1::/48"]).flat())
       }),
@@ -351,6 +355,8 @@ describe("an invitation", () => {
         const bare = yield* guest.send("POST", "/invite", { csrf, token })
         expect([bare.status, typedOn(bare)]).toEqual([400, { name: "", email: "", password: "" }])
         expect(fieldProblems(bare)).toEqual(["email"])
+        const open = yield* guest.send("POST", "/invite", { csrf, token, email: "bob@example.com" })
+        expect([open.status, fieldProblems(open)]).toEqual([400, ["password"]])
         const named = yield* guest.submit(link, { name: "Bob" })
         expect([named.status, typedOn(named)]).toEqual([400, { name: "Bob", email: "", password: "" }])
       })
