@@ -225,14 +225,24 @@ describe("the set-up link", () => {
       Effect.fnUntraced(function* (house) {
         const link = yield* setUpLink(house)
         const browser = new Browser(house)
-        const short = yield* browser.submit(link, { ...person, password: "short" })
-        expect([short.status, fieldProblems(short)]).toEqual([400, ["password"]])
-        expect(short.body).toContain('value="ada@example.com"')
-        expect(short.body).not.toContain('value="short"')
-        const odd = yield* browser.submit(link, { ...person, email: "ada" })
-        expect(fieldProblems(odd)).toEqual(["email"])
-        const same = yield* browser.submit(link, { ...person, password: "ada@example.com" })
-        expect(fieldProblems(same)).toEqual(["password"])
+        const rows: ReadonlyArray<readonly [field: string, change: Partial<typeof person>]> = [
+          ["password", { password: "short" }],
+          ["password", { password: "é".repeat(513) }],
+          ["password", { password: "a".repeat(20) }],
+          ["password", { password: "ada@example.com" }],
+          ["email", { email: "ada" }],
+          ["name", { name: "n".repeat(101) }],
+          ["name", { name: "n".repeat(101), password: "" }]
+        ]
+        for (const [field, change] of rows) {
+          const answer = yield* browser.submit(link, { ...person, ...change })
+          const focus = /<input [^>]*name="([^"]*)"[^>]* autofocus/.exec(answer.body)?.[1]
+          expect([change, answer.status, fieldProblems(answer), focus]).toEqual([change, 400, [field], field])
+          expect(typedOn(answer)).toEqual({ ...person, ...change, password: "" })
+          expect(answer.body).toContain("<title>Problem: ")
+        }
+        const fresh = yield* browser.get(link)
+        expect([fresh.body.includes("<title>Problem: "), fieldProblems(fresh)]).toEqual([false, []])
         expect((yield* browser.submit(link, person)).status).toBe(303)
       })
     ))

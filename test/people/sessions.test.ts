@@ -1,7 +1,8 @@
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import { browserOf } from "../../core/people/browserOf.ts"
 import { liveSessions, namesOf, type Session, type SessionSecret, sessionMark } from "../../core/people/Sessions.ts"
 import type { UserId } from "../../core/rules/Id.ts"
@@ -9,6 +10,7 @@ import { currentInstant, Instant, later } from "../../core/rules/Instant.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   authorizeTarget,
+  form,
   header,
   hiddenFields,
   jsonOf,
@@ -18,9 +20,9 @@ import {
   type TestClient,
   text
 } from "../given/flow.ts"
-import { noticeOn } from "../given/page.ts"
+import { noticeOn, pageName } from "../given/page.ts"
 import { t0 } from "../given/World.ts"
-import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
+import { addAccount, Browser, type House, httpWorkspace, inHouse, password, reveal } from "./House.ts"
 
 const mozilla = "Mozilla/5.0"
 const agents = {
@@ -369,7 +371,7 @@ const hears = { backchannel_logout_uri: "https://app.example.org/logout" }
 const heard = Effect.fnUntraced(function* ({ services, workspace }: House, web: DocumentsWeb) {
   yield* services.logouts.deliver(workspace)
   return web.posted
-    .map(({ form }) => text(decodeJwt(new URLSearchParams(form).get("logout_token") ?? "").sid))
+    .map((posted) => text(decodeJwt(new URLSearchParams(posted.form).get("logout_token") ?? "").sid))
     .toSorted()
 })
 
@@ -424,4 +426,60 @@ test("a session that goes on in a new one is not over at any application, and is
     }),
     { documents: web.layer() }
   )
+})
+
+describe("a sign-out by an application, on a loopback host", () => {
+  const target = "https://app.example.org/bye"
+  const sought = ({ body }: HttpResponse) => / data-sought="([^"]*)"/.exec(body)?.[1]?.replaceAll("&amp;", "&")
+
+  test("is sought below the session's path, and done there at once or by a click", () => {
+    const web = new DocumentsWeb()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const client = yield* registerClient(house, { client_name: "Ledger", post_logout_redirect_uris: [target] })
+        const browser = new Browser(house)
+        const [path = ""] = /^\/~\/[\w-]{22}/.exec(header(yield* browser.signIn(), "location") ?? "") ?? []
+        const consent = yield* browser.get(path + authorizeTarget(client, { scope: "openid" }))
+        const allowed = { ...hiddenFields(consent.body), decision: "approve" }
+        const code = text(returned(yield* browser.send("POST", `${path}/consent`, allowed)).get("code"))
+        const hint = text(jsonOf(yield* redeem(house, client, code)).id_token)
+        const named = `/oauth/logout?${form({ client_id: client.id, post_logout_redirect_uri: target, state: "s" })}`
+        const hinted = `${named}&id_token_hint=${hint}`
+        const told = (answer: HttpResponse) => [
+          answer.status,
+          answer.status === 303 ? header(answer, "location") : pageName(answer),
+          sought(answer)
+        ]
+
+        // Outside of a session's path nobody is known, so the browser looks for it, with the same request.
+        for (const asked of ["/oauth/logout", named, hinted]) {
+          expect(told(yield* browser.get(asked))).toEqual([200, "session-ended", asked])
+        }
+        // Below it somebody is, whom a client without a hint has to ask.
+        const asks = yield* browser.get(path + named)
+        expect(told(asks)).toEqual([200, "end-session", undefined])
+        expect(asks.body).toContain(`action="${path}/oauth/logout"`)
+        // A form of another site comes without the cookie, and leads to where that is.
+        const lost = yield* house.send("POST", `${path}/oauth/logout`, { fields: { state: "s" } })
+        expect(told(lost)).toEqual([303, `${path}/oauth/logout?state=s`, undefined])
+        expect(told(yield* browser.get(path + hinted))).toEqual([303, `${target}?state=s`, undefined])
+        expect(house.audit.at(-1)?.event).toEqual({ _tag: "SignedOut", account: ada.id })
+        expect([...browser.cookies.keys()].filter((name) => name.includes("session"))).toEqual([])
+        // It has ended: below its path there is nothing left to seek.
+        expect(told(yield* browser.get(path + named))).toEqual([200, "session-ended", undefined])
+        expect(told(yield* browser.get(path + hinted))).toEqual([303, `${target}?state=s`, undefined])
+      }),
+      { workspace: httpWorkspace, documents: web.layer() }
+    )
+  })
+
+  test("seeks nothing where sessions have no path of their own", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const page = yield* new Browser(house).get("/oauth/logout")
+        expect([page.status, pageName(page), sought(page)]).toEqual([200, "session-ended", undefined])
+      }),
+      { documents: new DocumentsWeb().layer() }
+    ))
 })

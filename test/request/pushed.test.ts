@@ -241,6 +241,27 @@ describe("a request that its client pushes", () => {
     )
   )
 
+  test("is kept as far as it has 8 KiB, and no byte more", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const by = yield* provenClient(world)
+        const longest = Effect.map(keptOf(world, by), (records) =>
+          Math.max(
+            ...records.map(({ body }) => {
+              const { _by, _v, ...waiting } = Object(body)
+              return JSON.stringify(waiting).length
+            })
+          )
+        )
+        yield* push(world, by, { state: "s" })
+        const most = 8 * 1024 - (yield* longest) + 1
+        const more = yield* push(world, by, { state: "s".repeat(most + 1) })
+        expect([more.status, lastReason(world)]).toEqual([400, "InvalidRequest request_too_long"])
+        expect((yield* push(world, by, { state: "s".repeat(most) })).status).toBe(201)
+        expect(yield* longest).toBe(8 * 1024)
+      })
+    ))
+
   test("is kept with its key and its resources, and says nothing that it was not asked", () =>
     inWorld((world) =>
       Effect.gen(function* () {

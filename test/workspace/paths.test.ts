@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Result, Schema } from "effect"
+import { standardPolicy } from "../../core/rules/Policy.ts"
+import { ResourceAddress } from "../../core/rules/Resource.ts"
+import type { ScopeRegistry } from "../../core/rules/Scope.ts"
+import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import {
   basePath,
   endpointUrl,
@@ -7,13 +11,18 @@ import {
   isLoopbackHost,
   parseIssuer,
   pathBelow,
+  policyAt,
+  scopesOf,
+  servicesAt,
   Workspace,
-  WorkspaceId
+  WorkspaceId,
+  withListed
 } from "../../core/workspace/Workspace.ts"
 
 const at = (issuer: string): Workspace => ({ id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Home" })
 const root = at("https://auth.example.com")
 const nested = at("https://auth.example.com/t/a")
+const resource = (address: string, name: string) => ({ at: ResourceAddress.make(address), name })
 
 describe("an issuer (RFC 8414 §2)", () => {
   const good = [
@@ -78,6 +87,62 @@ describe("a workspace", () => {
   })
 })
 
+describe("what its owners listed", () => {
+  const [orders, renamed, stock] = [
+    resource("https://api.example/orders", "Orders"),
+    resource("https://api.example/orders/", "Mine"),
+    resource("https://api.example/stock", "Stock")
+  ]
+  const issuer = (name: string, people: TrustedIssuer["people"]): TrustedIssuer => ({
+    issuer: `https://${name}.example`,
+    keys: { _tag: "Fetched", jwksUri: `https://${name}.example/keys` },
+    people
+  })
+  const [work, workOtherwise, school] = [issuer("work", "known"), issuer("work", "made"), issuer("school", "made")]
+
+  test("stands behind what is configured, which stays", () => {
+    const given = { ...root, resources: [orders], trustedIssuers: [work] }
+    expect(withListed(root, true, [])).toEqual({ ...root, sealedBefore: true })
+    expect(withListed(given, false, [], [])).toEqual({ ...given, sealedBefore: false })
+    expect(withListed(root, false, [stock], [school])).toEqual({
+      ...root,
+      sealedBefore: false,
+      listed: [stock],
+      resources: [stock],
+      trustedIssuers: [school]
+    })
+    expect(withListed(given, false, [renamed, stock], [workOtherwise, school])).toEqual({
+      ...given,
+      sealedBefore: false,
+      listed: [stock],
+      resources: [orders, stock],
+      trustedIssuers: [work, school]
+    })
+  })
+})
+
+describe("the policy of a server", () => {
+  const scopes: ScopeRegistry = [standardPolicy.scopes[0]]
+
+  test("holds in a workspace but for the scopes that this has of its own, made once", () => {
+    const own = { ...root, scopes }
+    for (const workspace of [root, { ...root, scopes: standardPolicy.scopes }]) {
+      expect(policyAt(standardPolicy, workspace)).toBe(standardPolicy)
+      expect(scopesOf(standardPolicy, workspace)).toBe(standardPolicy.scopes)
+      const services = { policy: standardPolicy, more: 1 }
+      expect(servicesAt(services, workspace)).toBe(services)
+    }
+    const at = policyAt(standardPolicy, own)
+    expect(at).toEqual({ ...standardPolicy, scopes })
+    expect(policyAt(standardPolicy, own)).toBe(at)
+    expect(scopesOf(standardPolicy, own)).toBe(scopes)
+    expect(servicesAt({ policy: standardPolicy, more: 1 }, own)).toEqual({ policy: at, more: 1 })
+    // Another server's is not taken for it, which has the same scopes there.
+    const other = { ...standardPolicy, consentTtl: 1 }
+    expect(policyAt(other, own)).toEqual({ ...other, scopes })
+  })
+})
+
 describe("hosts of this machine", () => {
   test("are three, written as a browser writes them", () => {
     for (const host of ["127.0.0.1", "[::1]", "localhost"]) expect(isLoopbackHost(host)).toBe(true)
@@ -123,4 +188,22 @@ describe("a path below a workspace", () => {
   for (const [path, below] of cases) {
     test(`${path} → ${below}`, () => expect(pathBelow(nested, path)).toBe(below))
   }
+
+  test("is that of a resource's own document beside the issuer, and of no other document (RFC 9728 §3.1)", () => {
+    const beside = (path: string) => resource(`https://auth.example.com${path}`, "Orders")
+    const document = "/.well-known/oauth-protected-resource"
+    const orders = { ...nested, resources: [beside("/orders")] }
+    for (const [path, workspace, below] of [
+      [`${document}/orders`, orders, `${document}/orders`],
+      [`${document}/orders`, nested, undefined],
+      [`${document}/orders/7`, orders, undefined],
+      [`${document}/t/a`, orders, document],
+      [`${document}`, orders, undefined],
+      [`${document}`, { ...nested, resources: [beside("/")] }, document],
+      ["/.well-known/openid-configuration/orders", orders, undefined],
+      ["/orders", orders, undefined]
+    ] as const) {
+      expect([path, pathBelow(workspace, path)]).toEqual([path, below])
+    }
+  })
 })
