@@ -328,8 +328,11 @@ const tooMany = (pages: Pages["Service"], call: Call, fault: TooManyRequests): H
   )
 
 /** An error page under its status, with the id by which an operator finds the request. */
-export const commonErrorPage = (pages: Pages["Service"], call: Call, { status, ...words }: CommonError): HttpResponse =>
-  pages.error(call.workspace, status, { ...words, requestId: call.requestId })
+export const commonErrorPage = (
+  pages: Pages["Service"],
+  call: Pick<Call, "requestId" | "workspace">,
+  { status, ...words }: CommonError
+): HttpResponse => pages.error(call.workspace, status, { ...words, requestId: call.requestId })
 
 /** A refusal as a page; `pages/CommonErrors.ts` has the words. */
 export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | StorageUnavailable): HttpResponse => {

@@ -39,6 +39,7 @@ const known: Readonly<Record<string, KnownHeader>> = {
     description: "Where the browser goes next.",
     schema: { type: "string", format: "uri-reference" }
   },
+  "set-cookie": { written: "Set-Cookie", description: "The browser's session is over.", schema: text },
   connection: { written: "Connection", description: "The rest of the request is not read." },
   "referrer-policy": { written: "Referrer-Policy", description: "No other site learns the address." }
 }

@@ -10,6 +10,7 @@ import {
   challenge,
   codeFor,
   jsonOf,
+  redeem,
   registerClient,
   signInToApp,
   type TestClient,
@@ -31,6 +32,11 @@ export interface Wallet {
   readonly tokenFor: (scopes: ReadonlyArray<string>) => Effect.Effect<string>
 }
 
+const signedOutAt = "https://app.example.org/signed-out"
+
+/** What every client registers. */
+const signsOut = { post_logout_redirect_uris: [signedOutAt] }
+
 const kinds = {
   confidential: { grant_types: ["authorization_code", "client_credentials", deviceGrant] },
   public: { token_endpoint_auth_method: "none", grant_types: ["authorization_code", deviceGrant] },
@@ -50,7 +56,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
   ] as const)
   const client = yield* kind === "enterprise"
     ? Effect.orDie(enterprise(world))
-    : registerClient(world, kinds[kind], sent)
+    : registerClient(world, { ...kinds[kind], ...signsOut }, sent)
   if (client.secret !== undefined) {
     const ids = { workspace: world.workspace.id, by: "command line", requestId: "wallet" } as const
     const serves = setServedResource(
@@ -62,7 +68,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
     )
     yield* Effect.orDie(serves)
   }
-  const byCode = kind === "machine" || kind === "enterprise" ? yield* registerClient(world, {}, sent) : client
+  const byCode = kind === "machine" || kind === "enterprise" ? yield* registerClient(world, signsOut, sent) : client
   const key = yield* Effect.orDie(world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null }))
   const signIn = (scope: string) => signInToApp(world, byCode, { scope })
   const own = () =>
@@ -74,6 +80,12 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
     kind === "machine" && !scopes.includes("profile")
       ? own()
       : Effect.map(signIn(scopes.join(" ")), ({ access }) => access)
+
+  /** Where people sign in by OpenID Connect; elsewhere it is none. */
+  const idToken = Effect.fnUntraced(function* () {
+    const code = yield* codeFor(world, byCode, { scope: "api openid" })
+    return text(jsonOf(yield* redeem(world, byCode, code)).id_token ?? "none")
+  })
 
   /** Of a device that waits, or whose person has answered, or that is none any more. */
   const deviceCode = Effect.fnUntraced(function* () {
@@ -99,6 +111,10 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
         return Effect.succeed(client.secret)
       case "redirect_uri":
         return some(byCode.redirectUri)
+      case "post_logout_redirect_uri":
+        return some(signedOutAt)
+      case "id_token_hint":
+        return dice.chance(15) ? some("nonsense") : idToken()
       case "code":
         return dice.chance(15) ? some("tsr_ac_nonsense") : codeFor(world, byCode)
       case "device_code":

@@ -87,6 +87,9 @@ const sendsOn = "authorizeByPost"
 const wasGranted = (response: HttpResponse): boolean =>
   response.status < 400 && !/[?&]error=|^\/oauth\/authorize\?/.test(header(response, "location") ?? "")
 
+/** What is answered otherwise, or not at all, where nobody signs in by OpenID Connect. */
+const ofOneHome = /^openIdConfiguration|^logout(ByPost)? 404/
+
 interface Findings {
   readonly declared: ReadonlyArray<string>
   readonly seen: ReadonlySet<string>
@@ -120,8 +123,8 @@ const play = (registration: keyof typeof registrations, operations: (operation: 
         const rounds = requests * variants
         const names = parametersOf(document, operation)
         const ending = rounds + names.length * broken * variants
-        // Nobody signs in by OpenID Connect in one of the homes only, and then there is nothing to wait for.
-        const awaited = answersOf(document, operation).filter((one) => !one.startsWith("openIdConfiguration"))
+        // People sign in by OpenID Connect in one of the homes only, and then there is nothing to wait for.
+        const awaited = answersOf(document, operation).filter((one) => !ofOneHome.test(one))
         const isLacking = () => awaited.some((one) => !judge.seen.has(one))
         for (let round = 0; round < ending || (round < mostRequests * variants && isLacking()); round++) {
           const dice = makeDice(seedOfRun(seed, place * 1000 + round))
@@ -178,7 +181,7 @@ let played: Promise<ReadonlyArray<Findings>> | undefined
 const findings = () => {
   played ??= Promise.all([
     play("open"),
-    play("with a token", ({ operationId }) => /^(registerClient|openIdConfiguration)/.test(operationId))
+    play("with a token", ({ operationId }) => /^(registerClient|openIdConfiguration|logout)/.test(operationId))
   ])
   return played
 }

@@ -8,10 +8,20 @@ import { takeOfAddress } from "../../http/addressLimit.ts"
 import { seeOther } from "../../http/answer.ts"
 import { noteOf } from "../../http/audit.ts"
 import { fieldFor, isCsrfField } from "../../http/csrf.ts"
+import { commonErrorPage } from "../../http/faults.ts"
 import { readerOf, repeatedParameter, sentForm, sentQuery } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
-import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type HandlerOf,
+  type Sample,
+  type Services
+} from "../../http/Route.ts"
 import { addressOf, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
+import { pageNotFound } from "../../pages/CommonErrors.ts"
 import { clientName } from "../../pages/Consent.ts"
 import { endSessionPage, sessionEndedPage } from "../../pages/EndSession.ts"
 import { allowances } from "../../ports/Limiter.ts"
@@ -23,7 +33,7 @@ import { type RedirectTarget, withQuery } from "../../rules/RedirectUri.ts"
 import { Contended, InvalidRequest, TooManyRequests, UntrustedRequest } from "../../rules/Refusal.ts"
 import { offersOpenId } from "../../rules/Scope.ts"
 import { hasSessionPaths, pagesPath } from "../../workspace/SessionPath.ts"
-import { basePath } from "../../workspace/Workspace.ts"
+import { basePath, scopesOf } from "../../workspace/Workspace.ts"
 import { addressMember, whereOpenId } from "./metadata.ts"
 
 const path = "/oauth/logout"
@@ -54,12 +64,30 @@ const shared = {
   faults: [InvalidRequest, UntrustedRequest, TooManyRequests, Contended, StorageUnavailable]
 } as const
 
+/** A workspace may have scopes of its own, so each is asked whether people sign in by OpenID Connect. */
+const isOffered = ({ policy }: Services, { workspace }: Call): boolean => offersOpenId(scopesOf(policy, workspace))
+
+const notOffered = (pages: Services["pages"], call: Pick<Call, "requestId" | "workspace">): HttpResponse =>
+  commonErrorPage(pages, call, pageNotFound(`${basePath(call.workspace.issuer)}/`))
+
+/** A session that ends with the answer: whoever knows it has the browser forget it. */
+const forgotten: HeaderPairs = [["set-cookie", ""]]
+const signedOutHere = "Asks the person, or tells that they are signed out."
+const signedOutThere = "Signed out, and back to the application."
+const endedLike =
+  (headers: HeaderPairs): Sample =>
+  ({ pages, workspace }) =>
+    pages.show(workspace, 200, (place) => sessionEndedPage(place, {}), headers)
+
 const answers = [
+  { description: signedOutHere, like: endedLike([]) },
+  { description: signedOutHere, like: endedLike(forgotten) },
+  { description: signedOutThere, like: () => seeOther("/") },
+  { description: signedOutThere, like: () => seeOther("/", forgotten) },
   {
-    description: "Asks the person, or tells that they are signed out.",
-    like: ({ pages, workspace }) => pages.show(workspace, 200, (place) => sessionEndedPage(place, {}))
-  },
-  { description: "Signed out, and back to the application.", like: () => seeOther("/") }
+    description: "Nobody signs in here by OpenID Connect.",
+    like: ({ pages, workspace }) => notOffered(pages, { workspace, requestId: "" })
+  }
 ] as const satisfies Contract["answers"]
 
 const contract = {
@@ -215,6 +243,7 @@ const tooLong = new InvalidRequest({
 const handler =
   (services: Services): HandlerOf<typeof contract> =>
   (call) => {
+    if (!isOffered(services, call)) return Effect.succeed(notOffered(services.pages, call))
     const { repeated, sent } = sentQuery(call.request.query)
     if (repeated.size > 0) return Effect.fail(repeatedParameter(repeated))
     return Effect.flatMap(Effect.fromResult(readAsked(sent)), (asked) => answered(services, call, asked, ""))
@@ -223,6 +252,7 @@ const handler =
 const byPostHandler =
   (services: Services): HandlerOf<typeof byPostContract> =>
   (call) => {
+    if (!isOffered(services, call)) return Effect.succeed(notOffered(services.pages, call))
     const sent = Result.flatMap(sentForm(call.request), readForm)
     return Effect.flatMap(Effect.fromResult(sent), ({ csrf = "", ...asked }) => answered(services, call, asked, csrf))
   }
@@ -236,8 +266,7 @@ export const logoutEndpoint: Endpoint = {
   methods: { GET: bound(contract, handler), POST: bound(byPostContract, byPostHandler) },
   errors: "page",
   cors: false,
-  present: ({ owner, policy, signatures }) =>
-    signatures !== Signatures.none && owner.signOut !== undefined && offersOpenId(policy.scopes),
+  present: ({ owner, signatures }) => signatures !== Signatures.none && owner.signOut !== undefined,
   metadata: {
     members: {
       end_session_endpoint: whereOpenId(addressMember(path)),

@@ -5,7 +5,7 @@ import { signInScopes } from "../../../core/rules/Scope.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { bearing, header, jsonOf, registerClient, signInToApp, text, tokenRequest } from "../../given/flow.ts"
 import { signsIn } from "../../given/openId.ts"
-import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+import { inWorld, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const { issuer } = theWorkspace
 
@@ -61,7 +61,6 @@ describe("the table of endpoints", () => {
   test.each([
     ["signatures", {}, ["/oauth/jwks", "/oauth/logout", "/.well-known/openid-configuration"]],
     ["signatures, though people could sign in", { policy: { scopes: signInScopes } }, ["/oauth/jwks", "/oauth/logout"]],
-    ["OpenID Connect", { signatures: realSignatures }, ["/oauth/logout"]],
     ["devices", { grants: [] }, ["/device", "/device/code", "/oauth/device_authorization"]]
   ] as const)("lacks what takes %s", (_, options: WorldOptions, paths) =>
     inWorld((world) => {
