@@ -74,7 +74,9 @@ describe("a member of OpenID Connect Registration", () => {
   test("may lead an owner's client to another host, and no client to an address that is none", () => {
     const by = { by: "owner" } as const
     expect(faultsOf({ backchannel_logout_uri: "https://other.example/out" }, by)).toEqual([])
-    expect(faultsOf({ backchannel_logout_uri: "https://ada@other.example/out" }, by)).toEqual(["backchannel_logout_uri"])
+    expect(faultsOf({ backchannel_logout_uri: "https://ada@other.example/out" }, by)).toEqual([
+      "backchannel_logout_uri"
+    ])
     for (const uris of [undefined, "https://app.example/", []]) {
       const sent = { redirect_uris: uris, backchannel_logout_uri: "https://app.example/out" }
       expect(faultsOf(sent)).toEqual(["backchannel_logout_uri"])

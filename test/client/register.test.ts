@@ -3,6 +3,7 @@ import { Option, Redacted, Result, Schema } from "effect"
 import {
   Client,
   displayName,
+  exchangeGrant,
   isKnown,
   isOnTrial,
   mayUse,
@@ -11,13 +12,21 @@ import {
 } from "../../core/client/Client.ts"
 import { clientMembers } from "../../core/client/members.ts"
 import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { clientInformation, type FreshClient, register, reregister } from "../../core/client/register.ts"
+import {
+  clientInformation,
+  type FreshClient,
+  nameableGrantTypes,
+  register,
+  reregister
+} from "../../core/client/register.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { ClientId, GrantId } from "../../core/rules/Id.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { InvalidClientMetadata, InvalidRedirectUri } from "../../core/rules/Refusal.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { after, client, policy, scopes, t0 } from "../grant/given.ts"
 
@@ -200,6 +209,59 @@ describe("a registration (RFC 7591)", () => {
   })
 })
 
+describe("what a registration names", () => {
+  const registry = Schema.decodeUnknownSync(ScopeRegistry)([
+    { name: "api", meaning: "All", needsUser: false, byDefault: true },
+    { name: "orders", meaning: "Orders", needsUser: false, byDefault: false },
+    { name: "openid", meaning: "You", needsUser: true, byDefault: false }
+  ])
+  const atSignIn: Policy = { ...policy, scopes: registry }
+  const by = (madeBy: "itself" | "owner", request: RegistrationRequest, rules: Policy = atSignIn) =>
+    Result.map(register(tables, { redirect_uris: [uri], ...request }, rules, t0, fresh, madeBy), (done) => done.client)
+  const scopeBy = (madeBy: "itself" | "owner", scope: string) =>
+    Result.map(by(madeBy, { scope }), (made) => made.scope.join(" "))
+
+  test.each([
+    ["api", "api", "api"],
+    ["openid orders", "orders openid", "orders openid"],
+    ["api other", "api", undefined],
+    ["openid", "api orders openid", "openid"],
+    ["other", "api orders openid", undefined],
+    ["", "api orders openid", undefined]
+  ] as const)("is a limit where an owner says it, and of its own word what it can be: %p", (asked, own, owners) => {
+    expect(scopeBy("itself", asked)).toEqual(Result.succeed(own))
+    expect(Result.getOrUndefined(scopeBy("owner", asked))).toBe(owners)
+  })
+
+  test.each([
+    [{ token_endpoint_auth_method: "tls_client_auth" }, "InvalidClientMetadata"],
+    [{ response_types: ["token"] }, "InvalidClientMetadata"],
+    [{ grant_types: ["implicit"] }, "InvalidClientMetadata"],
+    [{ grant_types: ["client_credentials"], token_endpoint_auth_method: "none" }, "InvalidClientMetadata"],
+    [{ security_profile: "fapi2" }, "InvalidClientMetadata"],
+    [{ redirect_uris: [] }, "InvalidRedirectUri"],
+    [{ redirect_uris: ["x"] }, "InvalidRedirectUri"]
+  ] as const)("is refused in words where it cannot be had: %j", (request, tag) => {
+    const refusal = Result.getOrThrow(Result.flip(by("itself", request)))
+    expect([refusal._tag, refusal.message !== ""]).toEqual([tag, true])
+  })
+
+  test("is kept by the names of the members that there are", () => {
+    const bound = Result.getOrThrow(by("itself", { dpop_bound_access_tokens: true }))
+    expect(bound.members).toEqual({ dpop_bound_access_tokens: true })
+    expect("members" in Result.getOrThrow(by("itself", {}))).toBe(false)
+  })
+
+  test("may be what an owner alone gives, where an owner registers", () => {
+    const exchange = { grant_types: [exchangeGrant, "client_credentials"] }
+    expect(Result.getOrThrow(by("owner", exchange)).grantTypes).toEqual(["client_credentials", exchangeGrant])
+    expect(Result.getOrThrow(by("itself", exchange)).grantTypes).toEqual(["client_credentials"])
+    expect(Result.isFailure(by("itself", { grant_types: [exchangeGrant] }))).toBe(true)
+    expect(nameableGrantTypes(tables, policy)).toEqual(["authorization_code", "client_credentials", device])
+    expect(nameableGrantTypes(tables, { ...policy, workspaceAccess: "owner" })).toEqual(["authorization_code", device])
+  })
+})
+
 describe("registering anew (RFC 7592 §2.2)", () => {
   const asked = { at: after(1000), network: "203.0.113.9" }
   const redrawn: FreshClient = { ...fresh, secret: new Uint8Array(32).fill(3) }
@@ -266,6 +328,31 @@ describe("registering anew (RFC 7592 §2.2)", () => {
     }
     const only = { grant_types: ["client_credentials"] }
     expect(Result.isFailure(reregister(tables, before, only, policy, asked, redrawn, false))).toBe(true)
+  })
+
+  test("keeps what an owner gave for the scopes that the owner saw, and not for more", () => {
+    const serves = Resource.make("https://api.example")
+    const given = { ...before, grantTypes: [...before.grantTypes, exchangeGrant], scope: scopes("api"), serves }
+    const anew = (request: RegistrationRequest) => {
+      const { client: next } = again(given, { redirect_uris: [uri], ...request })
+      return [next.grantTypes.includes(exchangeGrant), next.serves]
+    }
+    const grant_types = ["authorization_code", exchangeGrant]
+    expect(anew({ grant_types, scope: "api" })).toEqual([true, serves])
+    // Of more scopes, or without the grant type, it is no API any more.
+    expect(anew({ grant_types, scope: "api profile" })).toEqual([false, undefined])
+    expect(anew({ grant_types: ["authorization_code"], scope: "api" })).toEqual([false, undefined])
+    const { client: never } = again(before, { redirect_uris: [uri], grant_types, scope: "api" })
+    expect(never.grantTypes).toEqual(["authorization_code", "refresh_token"])
+    // What it registered for by itself is no gift.
+    const wider = again({ ...before, scope: scopes("api"), serves }, { redirect_uris: [uri], scope: "api profile" })
+    expect([wider.client.serves, wider.client.scope]).toEqual([serves, scopes("api", "profile")])
+  })
+
+  test("leaves out members that are not sent again", () => {
+    const bound = again(before, { redirect_uris: [uri], dpop_bound_access_tokens: true }).client
+    expect(bound.members).toEqual({ dpop_bound_access_tokens: true })
+    expect("members" in again(bound, { redirect_uris: [uri] }).client).toBe(false)
   })
 
   test("refuses what a first registration refuses", () => {
