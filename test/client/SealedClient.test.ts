@@ -102,6 +102,7 @@ describe("an identifier that holds a registration", () => {
       other[at] = (other[at] ?? 0) ^ 1
       expect([at, opened(sealedPrefix + base64Url(other))]).toEqual([at, undefined])
     }
+    for (const more of ["A", "AA", "AAA"]) expect(opened(identifier + more)).toBeUndefined()
     for (const length of [48, bytes.length - 1]) {
       expect(opened(sealedPrefix + base64Url(bytes.subarray(0, length)))).toBeUndefined()
     }
