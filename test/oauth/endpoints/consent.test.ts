@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Client } from "../../../core/client/Client.ts"
 import { readClientId } from "../../../core/rules/Id.ts"
 import { RedirectUri } from "../../../core/rules/RedirectUri.ts"
-import { deviceClient, enterCode, waitingDevice } from "../../given/devices.ts"
+import { deviceClient, enterCode, poll, waitingDevice } from "../../given/devices.ts"
 import {
   authorizeTarget,
   companies,
@@ -184,6 +184,38 @@ describe("an answer to the consent page", () => {
         expect(events(world).map(({ _tag }) => _tag)).not.toContain("ConsentDenied")
       })
     ))
+
+  const first = {
+    nothing: () => Effect.void,
+    "too long ago": () => TestClock.adjust("10 minutes"),
+    "the client has its tokens": (_: World, redeemed: Effect.Effect<unknown>) => redeemed
+  }
+  test.each([
+    ["nothing", 200, "consent-waiting", "consent-approved"],
+    ["too long ago", 400, "consent-expired", "consent-expired"],
+    ["the client has its tokens", 200, "consent-used", "consent-used"]
+  ] as const)("of yes, a second time, says what became of the first: %s", (what, status, page, ofDevice) =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const asked = yield* ask(world, client)
+        const code = text(returned(yield* decide(world, asked, "approve")).get("code"))
+        yield* first[what](world, redeem(world, client, code))
+        const again = yield* decide(world, asked, "approve")
+        expect([again.status, pageName(again), header(again, "location")]).toEqual([status, page, undefined])
+        expect(again.body.includes("code=")).toBe(page === "consent-waiting")
+
+        const tv = yield* deviceClient(world)
+        const told = yield* waitingDevice(world, tv)
+        const entered = yield* enterCode(world, told.userCode)
+        expect(pageName(yield* decide(world, entered, "approve"))).toBe("consent-approved")
+        yield* first[what](world, poll(world, tv, told))
+        const late = yield* decide(world, entered, "approve")
+        expect([late.status, pageName(late), header(late, "location")]).toEqual([status, ofDevice, undefined])
+        expect(events(world).filter(({ _tag }) => _tag === "ConsentGiven")).toHaveLength(2)
+      })
+    )
+  )
 
   test("of yes, whose grant could not be written, is given by the next click", () =>
     inWorld((world) =>
