@@ -31,6 +31,8 @@ import { digestOf } from "../../core/rules/Secret.ts"
 import { after, client, policy, scopes, t0 } from "../grant/given.ts"
 
 const uri = "https://app.example.org/cb"
+/** Members of the table's rows are no part of the request's type. */
+const keyed = { redirect_uris: [uri], dpop_bound_access_tokens: true }
 const tables = {
   clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
   clientMembers,
@@ -238,7 +240,7 @@ describe("what a registration names", () => {
     [{ response_types: ["token"] }, "InvalidClientMetadata"],
     [{ grant_types: ["implicit"] }, "InvalidClientMetadata"],
     [{ grant_types: ["client_credentials"], token_endpoint_auth_method: "none" }, "InvalidClientMetadata"],
-    [{ security_profile: "fapi2" }, "InvalidClientMetadata"],
+    [{ redirect_uris: [uri], security_profile: "fapi2" }, "InvalidClientMetadata"],
     [{ redirect_uris: [] }, "InvalidRedirectUri"],
     [{ redirect_uris: ["x"] }, "InvalidRedirectUri"]
   ] as const)("is refused in words where it cannot be had: %j", (request, tag) => {
@@ -247,7 +249,7 @@ describe("what a registration names", () => {
   })
 
   test("is kept by the names of the members that there are", () => {
-    const bound = Result.getOrThrow(by("itself", { dpop_bound_access_tokens: true }))
+    const bound = Result.getOrThrow(by("itself", keyed))
     expect(bound.members).toEqual({ dpop_bound_access_tokens: true })
     expect("members" in Result.getOrThrow(by("itself", {}))).toBe(false)
   })
@@ -350,7 +352,7 @@ describe("registering anew (RFC 7592 §2.2)", () => {
   })
 
   test("leaves out members that are not sent again", () => {
-    const bound = again(before, { redirect_uris: [uri], dpop_bound_access_tokens: true }).client
+    const bound = again(before, keyed).client
     expect(bound.members).toEqual({ dpop_bound_access_tokens: true })
     expect("members" in again(bound, { redirect_uris: [uri] }).client).toBe(false)
   })
