@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { apiKeyPrefix, isKeyText, makeKey, readKey } from "../../core/grant/apiKey.ts"
-import { checkAccess, checkKey, checkRefresh } from "../../core/grant/check.ts"
+import { checkAccess, checkActors, checkKey, checkRefresh, signInOf } from "../../core/grant/check.ts"
 import { type Grant, recordExpiry } from "../../core/grant/Grant.ts"
 import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
-import { UserId } from "../../core/rules/Id.ts"
+import { ClientId, PlaceId, UserId } from "../../core/rules/Id.ts"
 import type { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
@@ -105,6 +105,55 @@ describe("checking an access token", () => {
     expect(check(active(), token(), client({ expiresAt: t0 }))).toEqual(refusal("client_gone"))
     expect(Result.isSuccess(check(active(), token(), client({ expiresAt: after(1) })))).toBe(true)
     expect(check(active(), token(), client({ disabled: true }))).toEqual(refusal("client_disabled"))
+  })
+})
+
+describe("whom a token speaks for", () => {
+  const place = PlaceId.make("org_7")
+  const authentication = { at: after(-5), acr: "2", nonce: "n", amr: ["pwd"] }
+
+  test("is the person, in the place and as signed in as the grant says, and nothing that it does not", () => {
+    const { place: at, ...rest } = { ...active(), place, authentication }
+    expect(Result.getOrThrow(check({ ...rest, place: at }))).toEqual({
+      _tag: "User",
+      user: UserId.make("alice"),
+      workspace: home,
+      scope: active().scope,
+      grant: grantId,
+      client: me.client.id,
+      resources: null,
+      expiresAt: token().expiresAt,
+      place,
+      authenticatedAt: after(-5),
+      acr: "2"
+    })
+    expect(Object.keys(Result.getOrThrow(check(active())))).not.toContain("acr")
+    expect(signInOf({})).toEqual({})
+    expect(Object.keys(signInOf({ authentication: { nonce: "n" } }))).toEqual([])
+  })
+
+  test("is told with who exchanged it, the last of them first, who is its client", () => {
+    const actors = ["x", "y"].map((letter, at) => ({ client: ClientId.make(letter.repeat(22)), showed: `${at}`.repeat(16) }))
+    const found = Result.getOrThrow(check(active(), token({ actors: actors as never })))
+    expect(found).toMatchObject({ client: actors[0]?.client as never, actors: actors.map((one) => one.client) })
+    expect("actors" in Result.getOrThrow(check(active()))).toBe(false)
+  })
+
+  test("needs everybody there who exchanged it, and let to exchange", () => {
+    const serves = Resource.make("https://api.example")
+    const good = client({ serves })
+    const rows = [
+      [[], undefined],
+      [[good, good], undefined],
+      [[good, undefined], "client_gone"],
+      [[good, client({ serves, expiresAt: after(5) })], "client_gone"],
+      [[client({ serves, expiresAt: after(6) })], undefined],
+      [[client({ serves, disabled: true })], "client_disabled"],
+      [[client(), good], "exchange_ended"]
+    ] as const
+    for (const [actors, reason] of rows) {
+      expect(checkActors(actors, after(5))).toEqual(reason === undefined ? Result.void : refusal(reason))
+    }
   })
 })
 

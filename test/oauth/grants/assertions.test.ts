@@ -187,6 +187,7 @@ const forgeries: Readonly<Record<string, Readonly<Record<string, Forgeries>>>> =
       ["bound to a number", { claims: { cnf: { jkt: 1 } } }],
       ["bound to a list", { claims: { cnf: ["A".repeat(43)] } }],
       ["bound to null", { claims: { cnf: null } }],
+      ["bound to a text", { claims: { cnf: "A".repeat(43) } }],
       ["bound to a key that nobody showed", { claims: { cnf: { jkt: "A".repeat(43) } } }],
       ["bound to something else", { claims: { cnf: { "x5t#S256": "A".repeat(43) } } }]
     ],
