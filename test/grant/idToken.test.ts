@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { halfHash, idTokenClaims } from "../../core/grant/idToken.ts"
+import { tokensOf } from "../../core/grant/issue.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { Issuer } from "../../core/workspace/Workspace.ts"
-import { after, t0 } from "./given.ts"
+import { active, after, fresh, me, policy, scopes, sentBy, t0 } from "./given.ts"
 
 const half = (algorithm: string, text: string) => {
   const hash = createHash(algorithm).update(text).digest()
@@ -50,4 +51,19 @@ test("an ID token says who signed in, to whom and until when, and no more than w
 test("what is known of the person takes nothing's place", () => {
   const more = { iss: "x", sub: "x", aud: "x", exp: 0, iat: 0, at_hash: "x", email: "alice@example.com" }
   expect(claimsOf({}, more) as object).toEqual({ ...always, email: "alice@example.com" })
+})
+
+test("tokens come with an ID token where the grant tells of a sign-in of a person's, and openid is in their scope", () => {
+  const authentication = { nonce: "n" }
+  const step = { by: me, binding: null, markSender: sentBy({}), policy, now: t0, fresh }
+  const grant = active({ scope: scopes("openid", "api") })
+  const identity = (over: object, scope = grant.scope) => tokensOf({ ...grant, ...over }, scope, null, step).identity
+  expect(identity({ authentication })).toEqual({
+    user: UserId.make("alice"),
+    client: grant.client,
+    authentication
+  })
+  expect(identity({ authentication }, scopes("api"))).toBeUndefined()
+  expect(identity({})).toBeUndefined()
+  expect(identity({ authentication, subject: { _tag: "Workspace" } })).toBeUndefined()
 })

@@ -82,6 +82,37 @@ describe("a JWT's claims", () => {
     expect(claims(active(), other)).toMatchObject({ sub: "alice", client_id: me.client.id })
   })
 
+  test("say all that is known of the token, and nothing else", () => {
+    const grant = { ...active(), authentication: { at: after(-1), acr: "2", nonce: "n" } }
+    const actors = ["x", "y"].map((letter) => ({ client: ClientId.make(letter.repeat(22)), showed: "0".repeat(16) }))
+    const { access, ...rest } = token()
+    const bound = { ...rest, access: { ...access, binding: { thumbprint: "A".repeat(43) }, actors: actors as never } }
+    const always = {
+      iss: theWorkspace.issuer,
+      sub: "alice",
+      aud: theWorkspace.issuer,
+      client_id: me.client.id,
+      exp: t0 / 1000,
+      iat: t0 / 1000,
+      jti: "0123456789abcdef",
+      scope: "api",
+      principal: "User",
+      grant: "gggggggg",
+      ref: "ref"
+    }
+    const of = (by: Parameters<typeof claimsOf>[2], tokens: Parameters<typeof claimsOf>[3]) =>
+      JSON.parse(JSON.stringify(claimsOf(theWorkspace, standardScopes, by, tokens, me.client, "ref", t0))) as object
+    expect(of(active(), token())).toEqual(always)
+    expect(of(grant, bound)).toEqual({
+      ...always,
+      client_id: actors[0]?.client,
+      cnf: { jkt: "A".repeat(43) },
+      act: { sub: actors[0]?.client, act: { sub: actors[1]?.client } },
+      auth_time: t0 / 1000 - 1,
+      acr: "2"
+    })
+  })
+
   test("say what its scopes imply, where they imply anything", () => {
     const implying = Schema.decodeUnknownSync(ScopeRegistry)([
       { name: "api", meaning: "All", needsUser: false, byDefault: true, implies: ["api:read"] },

@@ -8,7 +8,7 @@ import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { Resources } from "../../core/rules/Resource.ts"
 import { Scopes } from "../../core/rules/Scope.ts"
-import { makeSealer, sealKey } from "../../core/token/KeyRing.ts"
+import { makeSealer, type Place, type SealPurpose, sealKey } from "../../core/token/KeyRing.ts"
 import { Actor, openAny, seal, type Token } from "../../core/token/Token.ts"
 import vectors from "./vectors.json" with { type: "json" }
 
@@ -71,4 +71,47 @@ describe("the token format's vectors", () => {
       expect(written).toBe(crc32(text.slice(0, -6)))
     })
   }
+})
+
+describe("a key of the ring", () => {
+  const bytes = new Uint8Array(32).fill(3)
+  const key = sealKey(bytes)
+  const sealer = makeSealer([key])
+  const purposes: ReadonlyArray<SealPurpose> = [
+    "token",
+    "ticket",
+    "request",
+    "device",
+    "user_code",
+    "form",
+    "session",
+    "sender",
+    "signing",
+    "stamp",
+    "nonce",
+    "client",
+    "secret",
+    "registration"
+  ]
+  const places: ReadonlyArray<Place> = [
+    { id: "home", issuer: "https://auth.example.com" },
+    { id: "abroad", issuer: "https://auth.example.com" },
+    { id: "home", issuer: "https://other.example" }
+  ]
+  const data = new TextEncoder().encode("data")
+  const macOf = (words: string) =>
+    createHmac("sha256", createHmac("sha256", bytes).update(words).digest()).update(data).digest("hex")
+  const hex = (mac: Uint8Array | undefined) => mac && Buffer.from(mac).toString("hex")
+
+  // What was sealed by one release is opened by the next.
+  test.each(purposes)("makes the MACs of a %s under words of its own, in each place and as before", (purpose) => {
+    // The same place comes again, and after another issuer of it.
+    for (const place of [...places, ...places]) {
+      const { id, issuer } = place
+      expect(hex(sealer.mac(key, place, purpose, data))).toBe(macOf(`tessera 2 ${purpose} ${id} ${issuer}`))
+      expect(sealer.before(key, place, purpose)).toBeUndefined()
+      const before = sealer.before(key, { ...place, sealedBefore: true }, purpose)
+      expect(hex(before?.of(data))).toBe(macOf(`tessera 1 ${purpose} ${id}`))
+    }
+  })
 })
