@@ -245,6 +245,15 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         problem: say("This is not your current password.")
       })
     ],
+    [
+      "confirm-password-first",
+      passwordPage(place, {
+        account: say("ada@northwind.example"),
+        action: say("/t/northwind/settings/keys"),
+        fields: { action: "create", csrf: say("csrf-value") },
+        cancel: say("/t/northwind/settings/keys")
+      })
+    ],
     ["set-up", setUpPage(place, account)],
     [
       "set-up-problem",

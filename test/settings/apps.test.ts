@@ -1,15 +1,22 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import * as Memory from "../../adapters/memory/Memory.ts"
 import { deleteClient } from "../../core/engine/administerClients.ts"
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
 import type { UserPlace } from "../../core/ports/ResourceOwner.ts"
+import { Storage } from "../../core/ports/Storage.ts"
 import { ClientId, type GrantId, grantIdOf, idLength, PlaceId, UserId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { CodeChallenge } from "../../core/rules/Pkce.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { allScopes, ScopeName, Scopes } from "../../core/rules/Scope.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
   authorizeTarget,
+  challenge,
   codeFor,
   companies,
   form,
@@ -293,6 +300,81 @@ describe("connected apps", () => {
         expect(page.body).toContain('<li>bygone <code class="scope">bygone</code></li>')
       })
     ))
+
+  test("say that a yes is remembered where one of them is, it counts still, and the server remembers any", async () => {
+    const day = 86_400_000
+    const of = (saidYesAt?: number) => ({
+      redirectUri: RedirectTarget.make("https://app.example.org/callback"),
+      challenge: CodeChallenge.make(challenge),
+      scope: allScopes(standardPolicy.scopes),
+      resources: null,
+      ...(saidYesAt === undefined
+        ? {}
+        : { consent: { at: Instant.make(saidYesAt), shown: digestOf("what was shown") } })
+    })
+    const counts = of(t0)
+    const rows: ReadonlyArray<
+      readonly [
+        what: string,
+        grants: ReadonlyArray<ReturnType<typeof of>>,
+        policy: "remember" | "ask",
+        isRemembered: boolean
+      ]
+    > = [
+      ["a yes", [counts], "remember", true],
+      ["where the server asks each time", [counts], "ask", false],
+      ["an approval without", [of()], "remember", false],
+      ["one of two", [counts, of()], "remember", true],
+      ["one too long ago", [of(t0 - 31 * day)], "remember", false]
+    ]
+    for (const [what, grants, consent, isRemembered] of rows) {
+      await inSettings(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* provenClient(world)
+            for (const approved of grants) {
+              const id = grantIdOf(world.services.entropy.bytes(idLength))
+              const who = { client: ClientId.make(client.id), user: UserId.make("alice") }
+              const begun = yield* world.services.grants.begin(world.workspace, { ...who, ...approved }, id)
+              const answer = yield* redeem(world, client, begun)
+              expect(answer.status).toBe(200)
+            }
+            const [facts = []] = factsOf(yield* look(world, "alice", "apps"))
+            expect([what, facts.length]).toEqual([what, isRemembered ? 4 : 3])
+          }),
+        { policy: { consent } }
+      )
+    }
+  })
+
+  test("that were gone by the time they are revoked are told as such", () => {
+    /** So many looks still find something. */
+    let looks = Number.POSITIVE_INFINITY
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          yield* signInToApp(world, yield* registerClient(world))
+          const [id] = idsOn(yield* look(world, "alice", "apps"))
+          looks = 1
+          const answer = yield* post(world, "alice", "apps", { action: "revoke", id })
+          expect(header(answer, "location")).toBe("/settings/apps?done=app-gone")
+          looks = Number.POSITIVE_INFINITY
+          expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([id ?? ""])
+        }),
+      {
+        store: Layer.effect(
+          Storage,
+          Effect.map(Storage, (below) => ({
+            ...below,
+            list: (listing) =>
+              Effect.suspend(() =>
+                looks-- > 0 ? below.list(listing) : Effect.succeed({ records: [], next: undefined })
+              )
+          }))
+        ).pipe(Layer.provide(Memory.layer))
+      }
+    )
+  })
 
   test("ask the host for places only where one acts at some place", () => {
     const asked: Array<string> = []

@@ -363,6 +363,21 @@ describe("the home page", () => {
       })
     ))
 
+  test("leads to settings only where there are some", () =>
+    Promise.all(
+      [false, true].map((homeOnly) =>
+        inWorld(
+          (world) =>
+            Effect.gen(function* () {
+              const page = yield* world.send("GET", "/", { as: "alice" })
+              expect([page.status, page.body.includes('href="/settings"')]).toEqual([200, !homeOnly])
+              expect((yield* look(world, "alice", "apps")).status).toBe(homeOnly ? 404 : 200)
+            }),
+          { endpoints: settingsEndpoints({ homeOnly }) }
+        )
+      )
+    ))
+
   test("names whoever is signed in, and lets them out by a form of their session", () =>
     inSettings((world) =>
       Effect.gen(function* () {

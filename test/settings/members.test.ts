@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { lookedAtMost } from "../../core/engine/lists.ts"
+import { ClientId, grantIdOf, idLength } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
+import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
+import { allScopes } from "../../core/rules/Scope.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
 import { emptyList, fieldProblems, noticeOn, typedOn } from "../given/page.ts"
@@ -153,6 +157,8 @@ describe("the members", () => {
           away.clear()
           const page = made.body.replaceAll("<wbr>", "")
           expect([made.status, noticeOn(made)]).toEqual([200, "problem"])
+          // The title says it, too.
+          expect(made.body).not.toContain("<title>undefined")
           expect([emptyList(made), page.includes("<bdi>ada@example.com</bdi></p>")]).toEqual([undefined, true])
           expect([page.includes('class="pager"'), page.includes('value="withdraw"')]).toEqual([false, false])
           const token = /\/invite\?token=([\w-]{43})/.exec(page)?.[1] ?? "no token"
@@ -300,6 +306,117 @@ describe("the members", () => {
             { _tag: "AccountChanged", account, change: "invitation withdrawn", by }
           ])
         }
+      })
+    ))
+
+  test("see a hundred invitations at most", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (let made = 0; made < 101; made++) {
+          yield* house.accounts.links.make(house.workspace.id, (id) => ({
+            _tag: "Invitation",
+            id,
+            account: house.accounts.book.newId(),
+            role: "member",
+            email: null,
+            invitedBy: "ada@example.com",
+            createdAt: Instant.make(t0),
+            expiresAt: Instant.make(t0 + 3_600_000)
+          }))
+        }
+        const { body } = yield* owner.get("/settings/members")
+        expect(body.match(/value="withdraw"/g)).toHaveLength(100)
+      })
+    ))
+
+  test("withdraw no link that invites nobody, nor an invitation that was used already", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const { book, links } = house.accounts
+        const until = { createdAt: Instant.make(t0), expiresAt: Instant.make(t0 + 3_600_000) }
+        const { link: setUp } = yield* links.make(house.workspace.id, (id) => ({
+          _tag: "SetUp",
+          id,
+          account: book.newId(),
+          ...until
+        }))
+        const { link: used } = yield* links.make(house.workspace.id, (id) => ({
+          _tag: "Invitation",
+          id,
+          account: ada.id,
+          role: "member",
+          email: null,
+          invitedBy: "ada@example.com",
+          ...until
+        }))
+        house.audit.length = 0
+        for (const { id } of [setUp, used]) {
+          const answer = yield* owner.submit("/settings/members", { action: "withdraw", id })
+          expect([answer.status, noticeOn(answer)]).toEqual([409, "problem"])
+        }
+        expect(house.audit).toEqual([])
+        expect(Option.isSome(yield* links.byId(house.workspace.id, setUp.id))).toBe(true)
+        expect(Option.isSome(yield* links.byId(house.workspace.id, used.id))).toBe(false)
+        expect((yield* owner.get("/settings/members")).status).toBe(200)
+      })
+    ))
+
+  test("are removed with their grants, of each of which the audit is told", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        const approved = {
+          client: ClientId.make("A".repeat(22)),
+          redirectUri: RedirectTarget.make("https://app.example.org/callback"),
+          challenge: null,
+          scope: allScopes(standardPolicy.scopes),
+          resources: null
+        }
+        const [hers, ...his] = [ada, bob, bob].map(({ id: user }) => {
+          const id = grantIdOf(house.services.entropy.bytes(idLength))
+          return { id, begun: house.services.grants.begin(house.workspace, { ...approved, user }, id) }
+        })
+        for (const { begun } of [hers, ...his].flatMap((one) => one ?? [])) yield* begun
+        house.audit.length = 0
+        yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        const told = house.audit.filter(({ event }) => event._tag === "GrantRevoked")
+        const [at, workspace, by] = [Instant.make(t0), house.workspace.id, ada.id]
+        const requestId = expect.stringMatching(/^.{8,}$/) as unknown as string
+        const marks = his.map(({ id }) => id.slice(0, 8))
+        const ofEach = marks.map((grant) => ({
+          at,
+          requestId,
+          workspace,
+          event: { _tag: "GrantRevoked", grant, why: "by_owner", by } as const
+        }))
+        expect(told).toHaveLength(2)
+        expect(told).toEqual(expect.arrayContaining(ofEach))
+      })
+    ))
+
+  test("come with a title that says first what became of a form", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const titleOf = ({ body }: { readonly body: string }) => /<title>([^<]*)/.exec(body)?.[1] ?? ""
+        const plain = titleOf(yield* owner.get("/settings/members"))
+        const done = titleOf(yield* owner.get("/settings/members?done=withdraw"))
+        const problems = [
+          yield* owner.submit("/settings/members", { action: "withdraw", id: "nonsense" }),
+          yield* owner.submit("/settings/members", { action: "remove", id: ada.id })
+        ].map(titleOf)
+        expect(new Set(problems).size).toBe(1)
+        const [problem = ""] = problems
+        expect(new Set([plain, done, problem]).size).toBe(3)
+        for (const title of [done, problem]) expect(title).toEndWith(plain)
+        expect(problem).not.toContain("undefined")
       })
     ))
 
