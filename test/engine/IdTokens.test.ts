@@ -2,12 +2,15 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import { makeIdTokens } from "../../core/engine/IdTokens.ts"
+import type { Authentication } from "../../core/grant/Authentication.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
+import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
 import { Issuer } from "../../core/workspace/Workspace.ts"
 import { registerClient, text } from "../given/flow.ts"
 import { identify, signsIn } from "../given/openId.ts"
-import { inWorld, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
 
 const claims = { iss: theWorkspace.issuer, sub: "alice", aud: "a client", sid: "a session" }
 const hint = { user: "alice", client: "a client", sid: "a session" }
@@ -115,6 +118,40 @@ describe("an ID token", () => {
           expect(yield* toldOf([], "alice")).toEqual({ ...none, sub: "alice" } as never)
           expect(yield* toldOf(["name"], "alice")).toEqual({ ...none, name: "Mx alice", sub: "alice" } as never)
           expect(yield* toldOf(["name", "nickname"], "gone")).toEqual({ ...none, sub: "gone" } as never)
+        }),
+      signsIn
+    ))
+
+  test("asks the host for nothing of a person where nothing was asked for", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { owner, policy, signing } = world.services
+          const asked: Array<string> = []
+          const counted: typeof owner = {
+            ...owner,
+            profile: (workspace, user) =>
+              Effect.suspend(() =>
+                owner.profile(workspace, user).pipe(Effect.tap(Effect.sync(() => void asked.push(user))))
+              )
+          }
+          const tokens = makeIdTokens({ owner: counted, policy, signatures: realSignatures, signing })
+          const id = ClientId.make((yield* registerClient(world)).id)
+          const client = yield* world.services.clients.find(theWorkspace.id, id)
+          if (client === undefined) throw new Error("no client")
+          const writer = (authentication: Authentication) =>
+            tokens.writer(
+              theWorkspace,
+              client,
+              { user: UserId.make("alice"), client: id, authentication },
+              60_000,
+              Instant.make(t0)
+            )
+          yield* writer({})
+          yield* writer({ claims: [] })
+          expect(asked).toEqual([])
+          yield* writer({ claims: ["name"] })
+          expect(asked).toEqual(["alice"])
         }),
       signsIn
     ))

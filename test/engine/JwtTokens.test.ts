@@ -3,11 +3,12 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose"
 import { setAccessTokenFormat } from "../../core/engine/administerClients.ts"
-import { isJwt } from "../../core/engine/JwtTokens.ts"
+import { isJwt, makeJwtTokens } from "../../core/engine/JwtTokens.ts"
 import { signsFor } from "../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { ClientId, UserId } from "../../core/rules/Id.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import { ClientId, grantIdOf, UserId } from "../../core/rules/Id.ts"
+import { currentInstant, Instant } from "../../core/rules/Instant.ts"
+import { Scopes } from "../../core/rules/Scope.ts"
 import { companiesAddress, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
 import {
   bearing,
@@ -437,6 +438,44 @@ test("a token whose signature held is verified once, and one that says something
     { signatures }
   )
 })
+
+test("none is written of a grant that is not there, or has no tokens yet", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const registered = yield* jwtClient(world)
+        const { clients, grants, keys, policy, signing: keysOfServer } = world.services
+        const client = yield* clients.find(theWorkspace.id, ClientId.make(registered.id))
+        if (client === undefined) throw new Error("no client")
+        yield* codeFor(world, registered, { scope: "api" })
+        const { values } = yield* grants.ofUser(theWorkspace.id, UserId.make("alice"), { after: undefined, limit: 10 })
+        const pending = values.find(({ _tag }) => _tag === "Pending")
+        expect(pending).toBeDefined()
+        const tokens = makeJwtTokens({ keys, signatures: realSignatures, signing: keysOfServer })
+        const write = yield* tokens.writer(theWorkspace, client, policy, Instant.make(t0))
+        const scope = Scopes.make([])
+        const access = {
+          kind: "access",
+          grant: grantIdOf(new Uint8Array(16)),
+          epoch: 0,
+          scope,
+          resources: null,
+          serial: "0011223344556677",
+          binding: null,
+          actors: []
+        } as const
+        for (const grant of [undefined, pending]) {
+          const written = write(
+            grant,
+            { access: { ...access, expiresAt: Instant.make(t0) }, refresh: null, scope },
+            client
+          )
+          const fault = yield* Effect.flip(written)
+          expect(fault).toMatchObject({ _tag: "PortUnavailable", port: "signatures", reason: "no_grant" })
+        }
+      }),
+    signing
+  ))
 
 test("what begins as a JWT and has a dot is taken for one", () => {
   expect(["ey.", "eyJhbGciOiJub25lIn0.e30."].map(isJwt)).toEqual([true, true])
