@@ -35,3 +35,26 @@ test("nor is a grant begun on one", () =>
       }),
     { entropy: repeats, grants: [...grantTypes, voucher] }
   ))
+
+test("a request for whose id there is no randomness is a defect like any other, without one", () => {
+  let isGone = false
+  const goes = {
+    bytes: (length: number) => {
+      if (isGone) throw new Error("no more")
+      return new Uint8Array(length).fill(7)
+    }
+  }
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        isGone = true
+        const [answer, guarded] = [yield* world.send("GET", "/healthz"), yield* world.guard("/x", { scopes: [] }, {})]
+        if (guarded._tag !== "Refused") throw new Error("admitted")
+        for (const { headers, status } of [answer, guarded.response]) {
+          expect([status, headers.filter(([name]) => name === "x-request-id")]).toEqual([500, [["x-request-id", ""]]])
+        }
+        expect(world.log).toHaveLength(2)
+      }),
+    { entropy: goes }
+  )
+})

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
-import { authorizeTarget, form, formHeaders, header, registerClient } from "../given/flow.ts"
+import { authorizeTarget, form, formHeaders, header, jsonOf, registerClient } from "../given/flow.ts"
 import { pageName } from "../given/page.ts"
 import { inWorld, type World } from "../given/World.ts"
 
@@ -120,6 +120,18 @@ describe("a page about a refusal", () => {
       }
     )
   )
+
+  test("is for whoever takes pages, and anybody else is told in JSON that there is nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        for (const accept of ["application/json", "*/*", "", undefined]) {
+          const headers: Record<string, string> = accept === undefined ? {} : { accept }
+          const answer = yield* world.send("GET", "/nowhere", { headers })
+          expect([answer.status, header(answer, "content-type")]).toEqual([404, "application/json"])
+          expect(jsonOf(answer).error).toBe("not_found")
+        }
+      })
+    ))
 
   test("carries the request's id and the way on", () =>
     inWorld((world) =>

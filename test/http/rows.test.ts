@@ -9,7 +9,11 @@ import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
 import { none } from "../../core/oauth/clients/none.ts"
 import { secretBasic } from "../../core/oauth/clients/secretBasic.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
+import { page } from "../../core/http/Route.ts"
+import { refreshToken } from "../../core/oauth/grants/refreshToken.ts"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { apiKey } from "../../core/oauth/presented/apiKey.ts"
+import { bearer } from "../../core/oauth/presented/bearer.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
 import { ClientKeys } from "../../core/ports/ClientKeys.ts"
 import { Documents } from "../../core/ports/Documents.ts"
@@ -21,7 +25,7 @@ import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
 import { challenge, form, formHeaders, header, jsonHeaders, jsonOf, registerClient, text } from "../given/flow.ts"
 import { byNote, secondBearer, toyNote, toySignature, toySignatures, toyStamp } from "../given/toyRows.ts"
-import { inWorld, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, realSignatures, type World, type WorldOptions } from "../given/World.ts"
 
 const withNote: WorldOptions = { clientAuths: [...clientAuths, toyNote], signatures: toySignatures }
 const withStamp: WorldOptions = { presentations: [...presentations, toyStamp] }
@@ -312,20 +316,42 @@ describe("a presentation that a host adds as a row", () => {
 })
 
 describe("tables that cannot be", () => {
+  const ownRoute = {
+    path: "/own",
+    match: "exact",
+    methods: { GET: page(() => () => Effect.succeed({ status: 200, headers: [], body: "" })) },
+    errors: "oauth",
+    cors: false
+  } as const
   const composing = (options: WorldOptions) => inWorld(() => Effect.void, options)
 
   test("have two rows of one name", async () => {
     for (const [options, table, name] of [
       [{ clientAuths: [...clientAuths, secretBasic] }, "clientAuths", "client_secret_basic"],
       [{ clientMembers: [tier, tier] }, "clientMembers", "toy_tier"],
-      [{ presentations: [...presentations, secondBearer] }, "presentations", "bearer"]
+      [{ presentations: [...presentations, secondBearer] }, "presentations", "bearer"],
+      [{ grants: [...grantTypes, refreshToken] }, "grants", "refresh_token"],
+      [{ endpoints: [ownRoute, ownRoute] }, "endpoints", "/own"]
     ] as const) {
       await expect(composing(options)).rejects.toMatchObject({ _tag: "DuplicateRow", table, name })
     }
   })
 
   test("have no row for the tokens that the server issues", async () => {
-    await expect(composing({ presentations: [apiKey] })).rejects.toBeInstanceOf(TypeError)
+    for (const [options, isPossible] of [
+      [{ presentations: [apiKey] }, false],
+      [{ presentations: [apiKey, bearer] }, true],
+      [{ presentations: [apiKey, bearer], policy: { dpop: "required" }, signatures: realSignatures }, false],
+      [{ policy: { dpop: "required" }, signatures: realSignatures }, true],
+      // Without whom signs, there is no row of bound ones.
+      [{ policy: { dpop: "required" } }, false]
+    ] as const) {
+      const composed = composing(options).then(
+        () => true,
+        (fault: unknown) => fault instanceof TypeError && false
+      )
+      expect([options, await composed]).toEqual([options, isPossible])
+    }
   })
 
   test("but those without a secret may be", () =>

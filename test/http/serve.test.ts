@@ -4,6 +4,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { goingAway, mountOf, mountOfMany, type Serve, serveWith } from "../../core/serve.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { header, jsonOf } from "../given/flow.ts"
 import { inWorld, requestOf, theWorkspace, type World } from "../given/World.ts"
 
 const asked = requestOf("GET", "/oauth/jwks", {})
@@ -75,6 +76,8 @@ describe("a server as a plain function", () => {
       await runtime.dispose()
       expect(await serve(asked)).toBe(goingAway)
       expect([goingAway.status, Context.isContext(runtime.cachedContext)]).toEqual([503, false])
+      expect(jsonOf(goingAway).error).toBe("temporarily_unavailable")
+      expect(header(goingAway, "retry-after")).toBe("1")
     }))
 })
 

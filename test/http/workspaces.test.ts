@@ -293,9 +293,11 @@ describe("which workspace a request is for", () => {
       (world) =>
         Effect.gen(function* () {
           const both = "red.example, blue.example"
-          expect((yield* world.send("GET", "/healthz", { host: both })).status).toBe(400)
           const guarded = yield* world.guard("/x", { scopes: [] }, { host: both })
-          expect(guarded._tag === "Refused" && guarded.response.status).toBe(400)
+          if (guarded._tag !== "Refused") throw new Error("admitted")
+          for (const answer of [yield* world.send("GET", "/healthz", { host: both }), guarded.response]) {
+            expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_request"])
+          }
         }),
       { workspaces }
     ))
@@ -499,13 +501,22 @@ describe("workspaces that are kept elsewhere", () => {
     ["where nobody can say", Effect.fail(away), 503, 503],
     ["where what looks for it breaks", Effect.die(new Error("no look")), 500, 500],
     ["where what looks for it is stopped", Effect.interrupt, 503, 503]
-  ] as const)("%s", (_which, answer, status, guardStatus) =>
+  ] as const)("%s", (which, answer, status, guardStatus) =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          expect((yield* asked(world)).status).toBe(status)
+          const answered = yield* asked(world)
+          expect(answered.status).toBe(status)
           const admitted = yield* guarded(world)
-          expect(admitted._tag === "Refused" && admitted.response.status).toBe(guardStatus)
+          if (admitted._tag !== "Refused") throw new Error("admitted")
+          expect(admitted.response.status).toBe(guardStatus)
+          // What is in the log is there under the id of the answer.
+          const ids = [answered, admitted.response].map((each) => header(each, "x-request-id") ?? "no id")
+          const isFault = status === 500 || which === "where nobody can say"
+          const logged = isFault ? ids : guardStatus === 401 ? ids.slice(1) : []
+          expect(world.log).toEqual(logged.map((id) => expect.stringContaining(id)))
+          const refused = { _tag: "Refused", endpoint: "guard", refusal: "TokenRequired", reason: null } as const
+          expect(world.audit.map(({ event }) => event)).toEqual(guardStatus === 401 ? [refused] : [])
         }),
       elsewhere(answer)
     )
@@ -516,6 +527,8 @@ describe("workspaces that are kept elsewhere", () => {
       (world) =>
         Effect.gen(function* () {
           expect(jsonOf(yield* asked(world)).issuer).toBe(red.issuer)
+          const refused = yield* world.guard("/x", { scopes: [] }, {})
+          expect(refused._tag === "Refused" && refused.response.status).toBe(401)
         }),
       { workspaces: [red], resolve: () => red, find: () => Effect.die(new Error("looked")) }
     ))
