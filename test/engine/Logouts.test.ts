@@ -348,7 +348,9 @@ describe("delivering what is known", () => {
         yield* end(world, ["b"])
         const other = yield* world.elsewhere
         expect(yield* deliver(other)).toBe(Instant.make(t0 + 10_000))
+        world.calls.list.length = 0
         expect(yield* deliver(other)).toBe(Instant.make(t0 + 10_000))
+        expect(world.calls.list).toEqual(["logout"])
         expect(yield* known(other, town)).toEqual([0, false])
         yield* TestClock.adjust(5000)
         expect(yield* known(other, town)).toEqual([1, true])

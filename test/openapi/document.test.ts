@@ -4,15 +4,20 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Redacted, Result, Schema } from "effect"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { json } from "../../core/http/answer.ts"
+import type { HeaderPairs } from "../../core/http/Http.ts"
 import { bound, type Contract, type Endpoint, type Handler, page } from "../../core/http/Route.ts"
+import { none } from "../../core/oauth/clients/none.ts"
+import { apiKey } from "../../core/oauth/presented/apiKey.ts"
+import { bearer } from "../../core/oauth/presented/bearer.ts"
+import { openApiDocument } from "../../core/openapi/openApiDocument.ts"
 import { signInEndpoints } from "../../core/people/signInEndpoints.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
-import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
+import { ScopeName, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEndpoints.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../given/flow.ts"
-import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 import { type JsonSchema, readDocument, variantsOf } from "./Document.ts"
 import { bodyOf } from "./drawRequest.ts"
 import { makeJudge } from "./Judge.ts"
@@ -333,6 +338,135 @@ describe("the OpenAPI document follows the configuration:", () => {
           expect(document.paths).not.toHaveProperty(["/silent"])
         }),
       { endpoints: [own, silent] }
+    )
+  })
+
+  test("whoever has fewer rows says nothing of those that are not there", () =>
+    inWorld(
+      ({ services, workspace }) =>
+        Effect.sync(() => {
+          const only = (...names: ReadonlyArray<string>) => ({
+            grantTypes: new Map([...services.grantTypes].filter(([name]) => names.includes(name)))
+          })
+          const without = (...names: ReadonlyArray<string>) => ({
+            endpoints: services.endpoints.filter(({ metadata }) => !names.includes(metadata?.name ?? ""))
+          })
+          const schemes = ["oauth2", "clientSecret", "apiKey", "registrationToken", "initialToken", "dpop"]
+          const flows = { authorizationCode: true, clientCredentials: false }
+          const rows: ReadonlyArray<
+            readonly [more: Partial<typeof services>, flows: object, schemes: ReadonlyArray<string>]
+          > = [
+            [{}, flows, schemes],
+            [only("authorization_code"), { authorizationCode: false }, schemes],
+            [only("authorization_code", "refresh_token"), { authorizationCode: true }, schemes],
+            [only("refresh_token", "client_credentials"), { clientCredentials: false }, schemes],
+            [without("authorization_endpoint"), { clientCredentials: false }, schemes],
+            [without("token_endpoint"), {}, schemes],
+            [{ clientAuths: new Map([[none.name, none]]) }, flows, schemes.filter((name) => name !== "clientSecret")],
+            [{ presentations: [bearer, apiKey] }, flows, schemes.filter((name) => name !== "dpop")]
+          ]
+          for (const [more, expected, names] of rows) {
+            const { components, paths } = openApiDocument({ ...services, ...more }, workspace)
+            const { oauth2 } = components.securitySchemes
+            const found = Object.entries(oauth2.flows).map(([flow, said]) => [flow, "refreshUrl" in said])
+            expect([more, Object.fromEntries(found)]).toEqual([more, expected])
+            expect(Object.keys(components.securitySchemes)).toEqual([...names])
+            const at = (path: string) => Object(Object(paths)[path]?.post).security
+            const isThere = (name: string) => names.includes(name)
+            expect(at("/oauth/introspect")).toContainEqual(isThere("clientSecret") ? { clientSecret: [] } : {})
+            const beside = isThere("dpop") ? [{ dpop: [] }] : []
+            expect(at("/oauth/userinfo")).toEqual([
+              { oauth2: ["openid"] },
+              ...beside,
+              { oauth2: ["profile"] },
+              ...beside
+            ])
+          }
+        }),
+      { signatures: realSignatures, policy: { scopes: signInScopes } }
+    ))
+
+  test("the answers of a host's route are told by their status, with the headers and contents that they have", () => {
+    const answer = (status: number, headers: HeaderPairs, body = "") => ({ status, headers, body })
+    const contract = {
+      id: "order",
+      heading: "Shop",
+      summary: "An order",
+      below: { name: "order", description: "Which.", schema: Schema.String },
+      callers: [{ shows: "nothing" }],
+      answers: [
+        { description: "One.", like: () => json(200, {}, [["x-count", "1"]]), body: Schema.Struct({ a: Schema.Int }) },
+        { description: "Printed.", like: () => answer(200, [["content-type", "text/plain; charset=utf-8"]]) },
+        { description: "Printed.", like: () => answer(200, [["content-type", "text/plain"]]) },
+        { description: "None.", like: () => answer(204, [["cache-control", "no-store"]]) },
+        { description: "Some.", like: () => answer(206, []) },
+        { description: "More.", like: () => json(206, {}) }
+      ],
+      faults: []
+    } as const satisfies Contract
+    const own: Endpoint = {
+      path: "/orders",
+      match: "below",
+      methods: { GET: bound(contract, () => () => Effect.succeed(json(200, {}))) },
+      errors: "bearer",
+      cors: false
+    }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const document = yield* documentOf(world)
+          expect(yield* faultsOf(document)).toEqual([])
+          const headers = (...keys: ReadonlyArray<string>) =>
+            Object.fromEntries(keys.map((key) => [key.split(".")[0], { $ref: `#/components/headers/${key}` }]))
+          const always = ["X-Content-Type-Options.nosniff", "X-Request-Id"]
+          const error = (...codes: ReadonlyArray<string>) => ({
+            "application/json": {
+              schema: { $ref: "#/components/schemas/Error", properties: { error: { enum: codes } } }
+            }
+          })
+          const anOrder = { type: "object", properties: { a: expect.objectContaining({ type: "integer" }) } }
+          expect<unknown>(Object(document.paths)["/orders/{order}"]).toEqual({
+            get: {
+              operationId: "order",
+              tags: ["Shop"],
+              summary: "An order",
+              parameters: [
+                { name: "order", in: "path", description: "Which.", required: true, schema: { type: "string" } }
+              ],
+              security: [{}],
+              responses: {
+                200: {
+                  description: "One. Printed.",
+                  headers: headers("x-count.sometimes", ...always),
+                  content: {
+                    "application/json": { schema: { ...anOrder, required: ["a"], additionalProperties: true } },
+                    "text/plain": { schema: { type: "string" } }
+                  }
+                },
+                204: { description: "None.", headers: headers("Cache-Control.no-store", ...always) },
+                206: {
+                  description: expect.stringMatching(/^Some\. More\. ./),
+                  headers: headers(...always),
+                  "x-content-if-any": error()
+                },
+                // Before the core has seen the request, and so for any origin.
+                503: {
+                  description: expect.stringMatching(/./),
+                  headers: headers(
+                    ...["Cache-Control.no-store", "Pragma.no-cache", "Retry-After", "X-Request-Id"],
+                    ...["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"]
+                  ),
+                  content: error("temporarily_unavailable")
+                }
+              }
+            }
+          })
+          expect(Object(document.components).headers["x-count.sometimes"]).toEqual({
+            required: false,
+            schema: { type: "string" }
+          })
+        }),
+      { endpoints: [own] }
     )
   })
 })
