@@ -340,6 +340,35 @@ describe("a workspace", () => {
       })
     ))
 
+  test("is not opened where its record cannot be read, and is kept for good, in the one list of workspaces", () =>
+    inStore(({ process, storage }) =>
+      Effect.gen(function* () {
+        const key = { workspace: production.id, kind: "workspace", id: production.id } as const
+        const record = { ...key, owner: "workspace", expiresAt: null }
+        for (const body of [{}, { id: production.id, issuer: 7, sealedBefore: false }, { issuer: production.issuer }]) {
+          yield* storage.insert({ ...record, body: { ...body, _v: 1, _by: "x" } })
+          expect((yield* Effect.flip(process().open(production)))._tag).toBe("StorageUnavailable")
+          yield* storage.remove(key)
+        }
+        yield* process().open(production)
+        const slice = { workspace: production.id, kind: "workspace", owner: "workspace" } as const
+        const { records } = yield* storage.list({ ...slice, after: undefined, limit: 9 })
+        expect(records).toEqual([
+          {
+            ...record,
+            version: 1,
+            body: {
+              id: production.id,
+              issuer: production.issuer,
+              sealedBefore: false,
+              _v: 1,
+              _by: expect.any(String) as unknown as string
+            }
+          }
+        ])
+      })
+    ))
+
   test("is not opened while the store is away, and is when that answers again", () =>
     inStore(({ away, process }) =>
       Effect.gen(function* () {
