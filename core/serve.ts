@@ -78,17 +78,13 @@ export const serveWith = <E>(runtime: ManagedRuntime.ManagedRuntime<Tessera, E>)
       fiber.addObserver((exit) => resolve(answerOf(exit)))
     })
   }
-  let known: Context.Context<Tessera> | undefined
-  let tessera: Tessera["Service"] | undefined
+  let known: { readonly services: Context.Context<Tessera>; readonly tessera: Tessera["Service"] } | undefined
   return (request) => {
     const services = runtime.cachedContext
     // Until the layers are built, and once they are gone, only the runtime knows what to say.
     if (services === undefined) return wait(Effect.flatMap(Tessera, (tessera) => tessera.handle(request)))
-    if (services !== known || tessera === undefined) {
-      known = services
-      tessera = Context.get(services, Tessera)
-    }
-    const answer = tessera.begin(request)
+    if (known?.services !== services) known = { services, tessera: Context.get(services, Tessera) }
+    const answer = known.tessera.begin(request)
     return isDone(answer) ? answerOf(answer) : wait(answer)
   }
 }
