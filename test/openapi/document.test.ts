@@ -128,6 +128,27 @@ describe("the OpenAPI document", () => {
         }
       })
     ))
+
+  test("says of every header, security scheme, operation, parameter of a path and answer what it is", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { components, info, paths } = Object(yield* documentOf(world))
+        const operations = Object.values(paths).flatMap((item) =>
+          Object.entries(Object(item)).flatMap(([method, operation]) => (method === "servers" ? [] : [Object(operation)]))
+        )
+        const described: ReadonlyArray<unknown> = [
+          info,
+          // One that nobody knows here stands as it was sent, and nothing is said of it.
+          ...Object.entries(components.headers).flatMap(([name, said]) => (/^[A-Z]/.test(name) ? [said] : [])),
+          ...Object.values(components.securitySchemes),
+          ...operations.flatMap(({ responses }) => Object.values(responses)),
+          ...operations.flatMap(({ parameters = [] }) => parameters).filter((parameter) => parameter.in === "path")
+        ]
+        expect(described.length).toBeGreaterThan(50)
+        for (const one of described) expect(one).toMatchObject({ description: expect.stringMatching(/^[A-Z].+\.$/s) })
+        for (const { summary } of operations) expect(summary).toMatch(/^[A-Z]/)
+      })
+    ))
 })
 
 /** Every `pattern` of the document. */
