@@ -134,7 +134,9 @@ describe("the OpenAPI document", () => {
       Effect.gen(function* () {
         const { components, info, paths } = Object(yield* documentOf(world))
         const operations = Object.values(paths).flatMap((item) =>
-          Object.entries(Object(item)).flatMap(([method, operation]) => (method === "servers" ? [] : [Object(operation)]))
+          Object.entries(Object(item)).flatMap(([method, operation]) =>
+            method === "servers" ? [] : [Object(operation)]
+          )
         )
         const described: ReadonlyArray<unknown> = [
           info,
@@ -413,6 +415,11 @@ describe("the OpenAPI document follows the configuration:", () => {
       id: "order",
       heading: "Shop",
       summary: "An order",
+      description: "All of it.",
+      query: Schema.Struct({
+        since: Schema.optionalKey(Schema.String.annotate({ description: "From when on." })),
+        size: Schema.String
+      }),
       below: { name: "order", description: "Which.", schema: Schema.String },
       callers: [{ shows: "nothing" }],
       answers: [
@@ -432,6 +439,22 @@ describe("the OpenAPI document follows the configuration:", () => {
       errors: "bearer",
       cors: false
     }
+    /** It says of a part of the path what only some addresses have. */
+    const at = (
+      id: string,
+      match: Endpoint["match"],
+      { below, ...rest }: Omit<Contract, "below"> & { readonly below?: Contract["below"] | undefined }
+    ): Endpoint => ({
+      ...own,
+      path: `/${id}`,
+      match,
+      methods: {
+        GET: bound(
+          { ...rest, id, ...(below === undefined ? {} : { below }) },
+          () => () => Effect.succeed(json(200, {}))
+        )
+      }
+    })
     return inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -451,8 +474,17 @@ describe("the OpenAPI document follows the configuration:", () => {
               operationId: "order",
               tags: ["Shop"],
               summary: "An order",
+              description: "All of it.",
               parameters: [
-                { name: "order", in: "path", description: "Which.", required: true, schema: { type: "string" } }
+                { name: "order", in: "path", description: "Which.", required: true, schema: { type: "string" } },
+                {
+                  name: "since",
+                  in: "query",
+                  description: "From when on.",
+                  required: false,
+                  schema: { type: "string" }
+                },
+                { name: "size", in: "query", required: true, schema: { type: "string", minLength: 1 } }
               ],
               security: [{}],
               responses: {
@@ -482,12 +514,21 @@ describe("the OpenAPI document follows the configuration:", () => {
               }
             }
           })
+          const ofHost = Object.keys(Object(document.paths)).filter((path) => /^\/(?:orders|exact|suffix)/.test(path))
+          expect(ofHost.toSorted()).toEqual(["/exact", "/orders/{order}", "/suffix", "/suffix/{order}", "/suffixAlone"])
           expect(Object(document.components).headers["x-count.sometimes"]).toEqual({
             required: false,
             schema: { type: "string" }
           })
         }),
-      { endpoints: [own] }
+      {
+        endpoints: [
+          own,
+          at("exact", "exact", contract),
+          at("suffix", "suffix", contract),
+          at("suffixAlone", "suffix", { ...contract, below: undefined })
+        ]
+      }
     )
   })
 })
