@@ -39,6 +39,7 @@ const signsOut = { post_logout_redirect_uris: [signedOutAt] }
 
 const kinds = {
   confidential: { grant_types: ["authorization_code", "client_credentials", deviceGrant] },
+  signed: { userinfo_signed_response_alg: "ES256" },
   public: { token_endpoint_auth_method: "none", grant_types: ["authorization_code", deviceGrant] },
   codeOnly: {},
   machine: { grant_types: ["client_credentials"] }
@@ -51,6 +52,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
     "confidential",
     "public",
     "codeOnly",
+    "signed",
     "machine",
     "enterprise"
   ] as const)

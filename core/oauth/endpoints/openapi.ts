@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { forAWhile, json } from "../../http/answer.ts"
 import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { openApiDocument } from "../../openapi/openApiDocument.ts"
+import { servicesAt } from "../../workspace/Workspace.ts"
 import { remembered } from "./metadata.ts"
 
 const Members = Schema.Record(Schema.String, Schema.Unknown)
@@ -31,7 +32,9 @@ const openApiContract = {
 } as const satisfies Contract
 
 const openApiHandler = (services: Services): HandlerOf<typeof openApiContract> => {
-  const document = remembered((workspace) => json(200, openApiDocument(services, workspace), forAWhile))
+  const document = remembered((workspace) =>
+    json(200, openApiDocument(servicesAt(services, workspace), workspace), forAWhile)
+  )
   return (call) => Effect.succeed(document(call.workspace))
 }
 
