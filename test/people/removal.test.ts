@@ -13,6 +13,7 @@ import { allScopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
 import { authorizeTarget, header, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
 import { noticeOn } from "../given/page.ts"
 import { t0, theWorkspace } from "../given/World.ts"
@@ -30,9 +31,9 @@ const tagOf = (house: House, id: UserId) =>
   Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => Option.getOrUndefined(account)?._tag)
 
 /** The access token of an application that the browser's person connects. */
-const connect = Effect.fnUntraced(function* (house: House, browser: Browser) {
-  const client = yield* registerClient(house)
-  const page = yield* browser.get(authorizeTarget(client, { scope: "api profile" }))
+const connect = Effect.fnUntraced(function* (house: House, browser: Browser, scope = "api profile") {
+  const client = yield* registerClient(house, { backchannel_logout_uri: "https://app.example.org/logout" })
+  const page = yield* browser.get(authorizeTarget(client, { scope }))
   const answer = yield* browser.send("POST", "/consent", { ...hiddenFields(page.body), decision: "approve" })
   const issued = yield* redeem(house, client, text(returned(answer).get("code")))
   return text(jsonOf(issued).access_token)
@@ -472,6 +473,31 @@ describe("removing somebody", () => {
           }
         }
       }
+    )
+  })
+
+  test("and the end of sessions tell each sign-in at an application that ends, as an owner's doing", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { accounts, services, workspace } = house
+        const told: Array<ReadonlyArray<string>> = []
+        const telling = tellRevoked(services, (grant, why) => Effect.sync(() => void told.push([grant, why])))
+        const ada = yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        yield* connect(house, browser, "openid")
+        const [grant = "none"] = house.audit.flatMap(({ event }) =>
+          event._tag === "ConsentGiven" ? [event.grant] : []
+        )
+        away.add("list session")
+        yield* accounts.changePassword(workspace, ada.id, secret("another long password"), telling.farewell)
+        away.clear()
+        expect(told).toEqual([])
+        yield* finishRemovals(accounts, telling, workspace)
+        expect(told).toEqual([[grant, "by_owner"]])
+      }),
+      { storage: partlyAway(away), documents: new DocumentsWeb().layer() }
     )
   })
 

@@ -276,6 +276,31 @@ describe("what goes back to the client", () => {
       ))
   }
 
+  const others: ReadonlyArray<readonly [sent: string, state: string | undefined]> = [
+    ["state=a b", "a%20b"],
+    ["state=\u00e9", "%C3%A9"],
+    ["state=a\u00e9", "a%C3%A9"],
+    ["state=\u00e9a", "%C3%A9a"],
+    ["st%61te=a+b", "a%20b"],
+    ["states=x&state=y", "y"],
+    ["mystate=x&state=y", "y"],
+    ["mystate=x", undefined],
+    ["state=", undefined],
+    ["state", undefined]
+  ]
+  test.each(others)("of what no browser sends as it is, in its place: %s", (sent, state) =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* world.send("GET", `${authorizeTarget(client, { state: undefined })}&${sent}`, {
+          as: "alice"
+        })
+        const location = header(yield* decide(world, page, "approve"), "location") ?? ""
+        expect(/[?&]state=([^&]*)/.exec(location)?.[1]).toBe(state)
+      })
+    )
+  )
+
   test("nothing that was not asked: no state, no fragment, the target's own query", () =>
     inWorld((world) =>
       Effect.gen(function* () {
