@@ -21,6 +21,7 @@ import {
   tokensOf,
   type Values
 } from "../given/flow.ts"
+import { approveAt, askedBy, uriOf, visitTarget } from "../given/pushing.ts"
 import { inWorld, realSignatures, type World } from "../given/World.ts"
 
 const place = (id: string, more: Partial<UserPlace> = {}): UserPlace => ({
@@ -131,6 +132,20 @@ describe("the place of an answer", () => {
         const late = yield* post(given, yield* ask({ ...given }), {})
         expect(returned(late).has("code")).toBe(true)
         expect(yield* placesOf(given)).toEqual(["museum", "nowhere"])
+      })
+    ))
+
+  test("is the one that there is, also of a request that was pushed", () =>
+    attacked((given) =>
+      Effect.gen(function* () {
+        const { client, world } = given
+        const pushed = yield* world.send("POST", "/oauth/par", {
+          headers: formHeaders,
+          body: form({ ...askedBy(client), client_secret: client.secret })
+        })
+        const approved = yield* approveAt(world, visitTarget(client, uriOf(pushed)), "one")
+        expect(returned(approved).has("code")).toBe(true)
+        expect(yield* placesOf(given, "one")).toEqual(["bakery"])
       })
     ))
 

@@ -252,6 +252,32 @@ describe("an authorization request", () => {
       name: "App",
       madeBy: "owner"
     })
+    const digest = digestOf("document")
+    const origin = { identifier: "https://a.example/c.json", since: after(0), document: { digest } } as never
+    expect(shownOf(client({ origin }))).toEqual({ name: null, madeBy: "itself", digest })
+  })
+
+  test("of an earlier release is read as it was meant", () => {
+    const [first, second] = requestKind.upcast
+    const body = { id: "one", other: 1 }
+    expect(first?.({ ...body, _tag: "Waiting", resource: "https://a.example" })).toEqual({
+      ...body,
+      _tag: "Waiting",
+      resources: ["https://a.example"]
+    })
+    expect(first?.({ ...body, _tag: "Waiting", resource: null })).toEqual({ ...body, _tag: "Waiting", resources: null })
+    expect(first?.({ ...body, _tag: "Denied" })).toEqual({ ...body, _tag: "Denied" })
+    const target = "https://a.example/cb"
+    expect(second?.({ ...body, _tag: "Waiting", target, state: null })).toEqual({
+      ...body,
+      _tag: "Waiting",
+      to: { _tag: "Redirect", target, state: null }
+    })
+    expect(second?.({ ...body, _tag: "Waiting", to: 1 })).toEqual({ ...body, _tag: "Waiting", to: 1 })
+    for (const half of [{ target }, { state: "s" }]) {
+      expect(second?.({ ...body, _tag: "Waiting", ...half })).not.toHaveProperty("to")
+    }
+    expect(second?.({ ...body, _tag: "Approved", target, state: "s" })).not.toHaveProperty("to")
   })
 
   test("is refused by what its client may ask, before what it asks for", () => {

@@ -2,10 +2,12 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { ClientIdentifier } from "../../core/client/ClientIdentifier.ts"
+import { Conflict } from "../../core/ports/Storage.ts"
 import type { Waiting } from "../../core/request/AuthorizationRequest.ts"
 import {
   namesPushed,
   openRequestUri,
+  push as pushRequest,
   queryAgain,
   queryOfVisit,
   requestUriPrefix,
@@ -16,6 +18,7 @@ import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { UserCode } from "../../core/rules/UserCode.ts"
 import { makeSealer } from "../../core/token/KeyRing.ts"
+import { deviceClient, waitingDevice } from "../given/devices.ts"
 import {
   decide,
   form,
@@ -26,7 +29,17 @@ import {
   type TestClient,
   type Values
 } from "../given/flow.ts"
-import { approveAt, askedBy, keyOf, uriOf, visit, visitTarget } from "../given/pushing.ts"
+import {
+  approveAt,
+  askedBy,
+  keyOf,
+  objectOf,
+  pushSigned,
+  signingClient,
+  uriOf,
+  visit,
+  visitTarget
+} from "../given/pushing.ts"
 import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
 import { after, scopes } from "../grant/given.ts"
 
@@ -34,6 +47,18 @@ const signer = await keyOf("ES256", "one")
 const sealer = makeSealer([keyFrom(1)])
 const id = AuthorizationRequestId.make("AAAAAAAAAAAAAAAAAAAAAA")
 const client = ClientId.make("c".repeat(22))
+
+const theWaiting: Waiting = {
+  _tag: "Waiting",
+  id,
+  client,
+  to: { _tag: "Redirect", target: RedirectTarget.make(redirectUri), state: "s" },
+  expiresAt: after(1),
+  scope: scopes("api"),
+  scopeByDefault: true,
+  resources: null,
+  challenge: null
+}
 
 /** What is kept of the requests that a client pushed. */
 const keptOf = (world: World, by: TestClient) =>
@@ -104,7 +129,7 @@ describe("a request_uri", () => {
 
   test("stands in the query of a browser that goes on, with the code of its device", () => {
     const secret = digestOf("secret")
-    const to = { _tag: "Redirect", target: RedirectTarget.make(redirectUri), state: "s" } as const
+    const { to } = theWaiting
     const device = { _tag: "Device", secret } as const
     const code = UserCode.make("BCDFGHJK")
     const uri = encodeURIComponent(sealRequestUri(sealer, theWorkspace, { id, visit: "continues" }))
@@ -114,17 +139,7 @@ describe("a request_uri", () => {
     expect(query({ to: { ...device, code } })).toBe(`client_id=${client}&request_uri=${uri}&user_code=BCDF-GHJK`)
     const identifier = ClientIdentifier.make("https://app.example.org/c.json")
     expect(query({ identifier })).toStartWith(`client_id=${encodeURIComponent(identifier)}&request_uri=`)
-    const waiting: Waiting = {
-      _tag: "Waiting",
-      id,
-      client,
-      to,
-      expiresAt: after(1),
-      scope: scopes("api"),
-      scopeByDefault: true,
-      resources: null,
-      challenge: null
-    }
+    const waiting = theWaiting
     expect(queryAgain(sealer, theWorkspace, waiting)).toStartWith("response_type=code&")
     expect(queryAgain(sealer, theWorkspace, { ...waiting, pushed: { until: after(1) } })).toBe(query({}))
     expect(queryAgain(sealer, theWorkspace, { ...waiting, to: device })).toBe(query({ to: device }))
@@ -209,6 +224,34 @@ describe("a browser that comes with a request_uri", () => {
   )
 })
 
+test("a device's request opens below its request_uri for whoever has its code", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const tv = yield* deviceClient(world)
+      const { userCode } = yield* waitingDevice(world, tv)
+      const [kept] = yield* keptOf(world, tv)
+      const uri = sealRequestUri(sealer, theWorkspace, {
+        id: AuthorizationRequestId.make(kept?.id ?? ""),
+        visit: "continues"
+      })
+      const wrong = `${userCode.slice(0, -1)}${userCode.endsWith("B") ? "C" : "B"}`
+      for (const [code, status] of [
+        [userCode, 200],
+        [undefined, 400],
+        ["", 400],
+        ["x", 400],
+        [wrong, 400]
+      ] as const) {
+        const page = yield* visit(world, visitTarget(tv, uri, { user_code: code }))
+        expect([code, page.status]).toEqual([code, status])
+        if (status === 400) expect(lastReason(world)).toBe("InvalidRequestUri unknown")
+      }
+      yield* TestClock.adjust("10 minutes")
+      expect((yield* visit(world, visitTarget(tv, uri, { user_code: userCode }))).status).toBe(400)
+      expect(lastReason(world)).toBe("InvalidRequestUri expired")
+    })
+  ))
+
 describe("a request that its client pushes", () => {
   const refused: ReadonlyArray<readonly [reason: string, fields: (by: TestClient) => Values, metadata?: object]> = [
     ["InvalidRequest request_uri_pushed", () => ({ request_uri: `${requestUriPrefix}x` })],
@@ -240,6 +283,56 @@ describe("a request that its client pushes", () => {
       { signatures: realSignatures }
     )
   )
+
+  test("has to be signed where its client said so, and is taken then", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const by = yield* signingClient(world, signer, { require_signed_request_object: true })
+          const bare = yield* pushSigned(world, by)
+          expect([bare.status, lastReason(world)]).toEqual([400, "InvalidRequest request_unsigned"])
+          const signed = yield* pushSigned(world, by, { client_id: by.id, request: yield* objectOf(by) })
+          expect(signed.status).toBe(201)
+          expect((yield* visit(world, visitTarget(by, uriOf(signed)))).status).toBe(200)
+        }),
+      { signatures: realSignatures }
+    ))
+
+  test("is put off where its id is taken, which no client is to be told", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client: _, ...waiting } = theWaiting
+        const requests = { ...world.services.requests, insert: () => Effect.fail(new Conflict()) }
+        const call = { workspace: theWorkspace, now: t0 } as never
+        const asked = { ...waiting, client: { id: client } } as never
+        expect(yield* Effect.flip(pushRequest({ ...world.services, requests }, call, asked))).toMatchObject({
+          _tag: "StorageUnavailable",
+          outcome: "not_done"
+        })
+      })
+    ))
+
+  test("names its client in its credentials alone, or there and in the form, and no other", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const by = yield* provenClient(world, { token_endpoint_auth_method: "client_secret_basic" })
+        const other = yield* provenClient(world)
+        const basic = `Basic ${btoa(`${by.id}:${by.secret}`)}`
+        for (const [named, status] of [
+          [undefined, 201],
+          [by.id, 201],
+          [other.id, 400]
+        ] as const) {
+          const answer = yield* world.send("POST", "/oauth/par", {
+            headers: { ...formHeaders, authorization: basic },
+            body: form({ ...askedBy(by), client_id: named })
+          })
+          expect([named, answer.status]).toEqual([named, status])
+          if (status === 201) expect((yield* visit(world, visitTarget(by, uriOf(answer)))).status).toBe(200)
+        }
+        expect(yield* keptOf(world, other)).toEqual([])
+      })
+    ))
 
   test("is kept as far as it has 8 KiB, and no byte more", () =>
     inWorld((world) =>

@@ -198,6 +198,25 @@ describe("a browser that comes back from the sign-in", () => {
     expect(told(step([prompt], now, about, call))).toEqual(expected)
   })
 
+  test("signed out asks for a sign-in again", () => {
+    expect(told(step(["login"], undefined, undefined, callAt(returned("login", ada()), after(1000))))).toEqual([
+      "signInAt",
+      "login",
+      null
+    ] as never)
+  })
+
+  test("from a stamp within a second takes what a host tells of that second", () => {
+    const asked = callAt(`${path}?${ask}`, after(700))
+    const back = callAt(returned("login", ada(), undefined, asked), after(1700))
+    for (const [millis, expected] of [
+      [0, "Enough"],
+      [-1, "Missing"]
+    ] as const) {
+      expect([millis, told(step(["login"], at(millis), undefined, back))]).toEqual([millis, expected])
+    }
+  })
+
   test("counts its stamp for as long as a consent page, and by each key that there is", () => {
     const back = returned("login", ada())
     const last = callAt(back, after(policy.consentTtl - 1))
@@ -221,7 +240,9 @@ describe("a browser that comes back from the sign-in", () => {
     ["a MAC that is cut", back.slice(0, -1)],
     ["the stamp twice", `${back}&${back.slice(back.indexOf("asked_at"))}`],
     ["an empty stamp beside it", `${back}&asked_at=`],
-    ["another kind", back.replace("asked_at=login", "asked_at=logout")]
+    ["another kind", back.replace("asked_at=login", "asked_at=logout")],
+    ["text before the stamp", back.replace("asked_at=login", "asked_at=xlogin")],
+    ["text behind the stamp", `${back}x`]
   ]
   test.each(forged)("with %s has no stamp", (_, target) => {
     expect(told(step(["login"], ada(again), undefined, callAt(target, after(1))))).toEqual(login)

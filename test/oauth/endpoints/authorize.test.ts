@@ -109,6 +109,24 @@ describe("an authorization request that nobody is sent anywhere for", () => {
     ))
 })
 
+test("an authorization request while the store is away is not refused: nobody is sent anywhere, and it goes on later", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const client = yield* provenClient(world)
+      const told = world.audit.length
+      world.away.add("get client")
+      const away = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
+      world.away.clear()
+      expect([away.status, header(away, "location"), header(away, "retry-after")]).toEqual([
+        503,
+        undefined,
+        expect.any(String)
+      ])
+      expect(world.audit.slice(told)).toEqual([])
+      expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(200)
+    })
+  ))
+
 describe("the way back to an authorization request", () => {
   const signInAt = (response: HttpResponse) => {
     const at = new URL(text(header(response, "location")), theWorkspace.issuer)

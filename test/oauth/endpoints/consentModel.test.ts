@@ -153,7 +153,34 @@ describe("what a consent page is told", () => {
           { scope: "api", words: expect.any(String), byDefault: false },
           { scope: "profile", words: expect.any(String), byDefault: false, allowedBefore: true }
         ])
+        // What one client has is nothing that another has.
+        yield* open(world, yield* registerClient(world, { scope: "api profile" }), { scope: "api profile" })
+        expect(shown().scopes.some(({ allowedBefore }) => allowedBefore === true)).toBe(false)
       })
+    ))
+
+  test("of scopes that the client has at each of the places that may be chosen", () =>
+    inHost(
+      (world, shown) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { scope: "api profile" })
+          yield* prove(world, client)
+          const before: Array<ReadonlyArray<string>> = []
+          const look = Effect.fnUntraced(function* () {
+            yield* open(world, client, { scope: "api profile" })
+            const { csrf, scopes, ticket } = shown()
+            before.push(scopes.flatMap(({ allowedBefore, scope }) => (allowedBefore === true ? [scope] : [])))
+            return { csrf, ticket }
+          })
+          for (const place of ["bakery", "museum"]) {
+            const body = form({ ...(yield* look()), decision: "approve", place })
+            const done = yield* world.send("POST", "/consent", { as: "alice", headers: formHeaders, body })
+            yield* redeem(world, client, text(returned(done).get("code")))
+          }
+          yield* look()
+          expect(before).toEqual([[], [], ["api", "profile"]])
+        }),
+      { places: () => ["bakery", "museum"].map((id) => ({ id: PlaceId.make(id), label: id })) }
     ))
 
   test("of one that a person let in once: nobody has to say that they know it", () =>
