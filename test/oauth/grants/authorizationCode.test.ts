@@ -3,17 +3,21 @@ import { Option, Result } from "effect"
 import { codeOf } from "../../../core/grant/begin.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
 import { CodeChallenge, readVerifier } from "../../../core/rules/Pkce.ts"
+import { RedirectUri } from "../../../core/rules/RedirectUri.ts"
 import { InvalidGrant, InvalidTarget } from "../../../core/rules/Refusal.ts"
 import { Resource } from "../../../core/rules/Resource.ts"
+import type { Scopes } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import {
   active,
   after,
+  client,
   fresh,
   key,
   me,
   pending,
   policy,
+  proven,
   redeem,
   redemption,
   scopes,
@@ -22,6 +26,10 @@ import {
   t0,
   verifier
 } from "../../grant/given.ts"
+
+const { redirectUri: _, ...ofDevice } = pending()
+/** What a device fetches, for which there is no code. */
+const fetched = { ...ofDevice, codeExpiresAt: after(600_000) }
 
 const refusal = (reason: InvalidGrant["reason"]) => Result.fail(new InvalidGrant({ reason }))
 /** A refusal that ends the grant says which one that was. */
@@ -132,6 +140,45 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
     for (const other of [standing(), key()]) {
       expect(redeem(other, me, redemption(), policy, t0, fresh)).toEqual(unchanged("wrong_kind"))
     }
+  })
+
+  test("is refused where no code of it is out: no grant, one of another kind, or one that a device fetches", () => {
+    expect(redeem(undefined, me, redemption(), policy, t0, fresh)).toEqual(unchanged("unknown"))
+    for (const other of [standing(), key(), fetched]) {
+      expect(redeem(other, me, redemption(), policy, t0, fresh)).toEqual(unchanged("wrong_kind"))
+    }
+  })
+
+  test("is refused where the client took back the address that it was sent to", () => {
+    for (const redirectUris of [[], [RedirectUri.make("https://app.example.org/cb/")]]) {
+      const by = proven(client({ redirectUris }))
+      expect(redeem(pending(), by, redemption(), policy, t0, fresh)).toEqual(unchanged("redirect_uri_differs"))
+    }
+  })
+
+  test("that names a key takes its proof (RFC 9449 §10)", () => {
+    const [mine, other] = [{ thumbprint: digestOf("mine") }, { thumbprint: digestOf("another") }]
+    const bound = pending({ binding: mine })
+    for (const binding of [null, other]) {
+      expect(redeem(bound, me, redemption(), policy, t0, fresh, { binding })).toEqual(unchanged("binding_differs"))
+    }
+    const { next, outcome } = redeem(bound, me, redemption(), policy, t0, fresh, { binding: mine })
+    expect(next).toMatchObject({ _tag: "Active", refresh: { binding: mine } })
+    expect(Result.getOrThrow(outcome).access.binding).toEqual(mine)
+    // One that names none takes any, or none.
+    for (const binding of [null, mine]) {
+      const { outcome } = redeem(pending(), me, redemption(), policy, t0, fresh, { binding })
+      expect(Result.getOrThrow(outcome).access.binding).toEqual(binding)
+    }
+  })
+
+  test("has the scopes that its resource takes, and is refused where that takes none", () => {
+    const of = (taken: Scopes) => redeem(pending(), me, redemption(), policy, t0, fresh, { taken })
+    expect(Result.getOrThrow(of(scopes("profile")).outcome)).toMatchObject({ scope: ["profile"] })
+    expect(of(scopes("other"))).toEqual({
+      next: undefined,
+      outcome: Result.fail(new InvalidTarget({ reason: "takes_none" }))
+    })
   })
 
   test("takes the redirect URI of the request, character by character", () => {

@@ -4,6 +4,7 @@ import { endOf, type Grant } from "../../../core/grant/Grant.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
 import { InvalidScope, UnauthorizedClient } from "../../../core/rules/Refusal.ts"
 import { Resource, type Resources } from "../../../core/rules/Resource.ts"
+import type { Scopes } from "../../../core/rules/Scope.ts"
 import {
   active,
   after,
@@ -26,6 +27,16 @@ const ask = (
 ) => clientCredentials(grant, by, { scope: undefined, resources: null, ...command }, rules, t0, fresh)
 
 describe("client credentials (RFC 6749 §4.4)", () => {
+  test("are for the scopes that their resource takes, of those that a machine may have", () => {
+    const of = (taken: Scopes) =>
+      clientCredentials(undefined, me, { scope: undefined, resources: null }, policy, t0, fresh, { taken })
+    expect(Result.getOrThrow(of(scopes("api", "profile")).outcome).scope).toEqual(scopes("api"))
+    expect(of(scopes("profile"))).toEqual({
+      next: undefined,
+      outcome: Result.fail(new InvalidScope({ reason: "none_to_be_had" }))
+    })
+  })
+
   test("make the client's workspace grant the first time", () => {
     const { next, outcome } = ask(undefined)
     expect(next).toEqual({
