@@ -509,6 +509,9 @@ const atResource: ReadonlyArray<readonly [module: string, odd: Odd, reason: stri
   ["iat an hour ago", { claims: { iat: now - 3600 } }, "proof_iat"],
   ["wrong ath", { claims: { ath: "x".repeat(43) } }, "proof_ath"],
   ["unknown header and claims", { header: { more: 1 }, claims: { more: [1] } }, null],
+  ["a name for the key", { header: { kid: "mine" } }, null],
+  ["a name for the key that is a number", { header: { kid: 7 } }, null],
+  ["a key that has another name in it", { header: { kid: "mine", jwk: { ...ada.jwk, kid: "other" } } }, null],
   ["htu with scheme and host in upper case", { claims: { htu: "HTTPS://AUTH.EXAMPLE.COM/rest/companies" } }, null],
   ["htu with the default port", { claims: { htu: "https://auth.example.com:443/rest/companies" } }, null]
 ]

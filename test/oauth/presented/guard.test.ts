@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
+import { apiKey } from "../../../core/oauth/presented/apiKey.ts"
+import { bearer } from "../../../core/oauth/presented/bearer.ts"
 import { authenticationFault, type Needs, readPresented } from "../../../core/oauth/presented/guard.ts"
+import { boundRows, keySchemes, type Presentation, tokenTypeOf } from "../../../core/oauth/presented/Presentation.ts"
 import { presentations } from "../../../core/oauth/presented/table.ts"
 import { Signatures } from "../../../core/ports/Signatures.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
@@ -34,7 +37,8 @@ const readHeader = (authorization: string | null | undefined) => {
 
 describe("the Authorization header (RFC 6750 §2.1)", () => {
   test("bears a token after the word Bearer, in any case, and spaces", () => {
-    for (const text of ["Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc  "]) {
+    const spaced = ["Bearer  abc", "Bearer \tabc", "Bearer abc ", "Bearer abc\t", "Bearer \t abc \t"]
+    for (const text of ["Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc  ", ...spaced]) {
       expect(readHeader(text)).toEqual(Result.succeed("abc"))
     }
     expect(readHeader("Bearer aZ09-._~+/==")).toEqual(Result.succeed("aZ09-._~+/=="))
@@ -47,9 +51,46 @@ describe("the Authorization header (RFC 6750 §2.1)", () => {
   })
 
   test("bears nothing sound where the text is no token", () => {
-    for (const odd of ["Bearer ", "Bearer a b", "Bearer a=b", "Bearer =", 'Bearer "a"', "Bearer a,b", "Bearer ä"]) {
+    // What languages trim is more than RFC 9110 §5.6.3 has.
+    const notSpaces = ["\u00a0", "\u000b", "\ufeff"].flatMap((one) => [`Bearer ${one}abc`, `Bearer abc${one}`])
+    for (const odd of [
+      "Bearer ",
+      "Bearer a b",
+      "Bearer a=b",
+      "Bearer =",
+      'Bearer "a"',
+      "Bearer a,b",
+      "Bearer ä",
+      ...notSpaces
+    ]) {
       expect(readHeader(odd)).toEqual(Result.fail(new InvalidToken({ reason: "malformed" })))
     }
+  })
+})
+
+describe("the table of ways to show what one has", () => {
+  const names = (rows: ReadonlyArray<Presentation>) => rows.map(({ name }) => name)
+  const bound = { thumbprint: "A".repeat(43) }
+
+  test("names the type of a token by the first row that carries it, and keys by theirs", () => {
+    expect([tokenTypeOf(presentations, null), tokenTypeOf(presentations, bound)]).toEqual(["Bearer", "DPoP"])
+    const keysAlone = [{ ...apiKey, carries: () => true }]
+    expect([tokenTypeOf(keysAlone, null), tokenTypeOf([], null), tokenTypeOf([bearer], bound)]).toEqual([
+      undefined,
+      undefined,
+      undefined
+    ])
+    expect(keySchemes(presentations)).toEqual(["Bearer"])
+    expect(keySchemes([apiKey, { ...apiKey, name: "other" }, { ...apiKey, scheme: "Key" }])).toEqual(["Bearer", "Key"])
+    expect(keySchemes([bearer])).toEqual([])
+  })
+
+  test("has rows for what is bound, and for keys, beside those for who bears it", () => {
+    expect(names(presentations)).toEqual(expect.arrayContaining(["bearer", "dpop", "api_key"]))
+    expect(names(boundRows(presentations))).toEqual(names(presentations).filter((name) => name !== "bearer"))
+    expect(boundRows(presentations)).toBe(boundRows(presentations))
+    const anyKey = { ...apiKey, carries: () => true }
+    expect(boundRows([bearer, anyKey])).toEqual([anyKey])
   })
 })
 
