@@ -7,7 +7,9 @@ import {
   LimitSharing,
   limitKind,
   limitsOf,
-  layer as sharedLimits
+  setBackBy,
+  layer as sharedLimits,
+  toldBackBy
 } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { allowances, Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
@@ -65,6 +67,20 @@ test.each([
 ])("a factor of limits: $factor", ({ factor, fits }) => {
   expect(isLimitFactor(factor)).toBe(fits)
 })
+
+test.each([
+  [-1, 0, 0],
+  [0, 0, 0],
+  [1, 1, 0],
+  [60_000, 60_000, 0],
+  // Two processes differ by less: this clock was set back.
+  [60_001, 60_001, 60_001]
+])(
+  "a clock that showed %p ms more before was set back by %p, and by %p since another process told",
+  (more, own, told) => {
+    expect([setBackBy(1e12 + more, 1e12), toldBackBy(1e12 + more, 1e12)]).toEqual([own, told])
+  }
+)
 
 describe("a share", () => {
   for (const factor of [0.1, 0.3, 1, 4, 1000]) {
