@@ -3,12 +3,19 @@ import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { apiKey } from "../../../core/oauth/presented/apiKey.ts"
 import { bearer } from "../../../core/oauth/presented/bearer.ts"
-import { authenticationFault, type Needs, readPresented } from "../../../core/oauth/presented/guard.ts"
+import {
+  authenticationFault,
+  checkReach,
+  faultOfNeeds,
+  type Needs,
+  readPresented,
+  rowsFor
+} from "../../../core/oauth/presented/guard.ts"
 import { boundRows, keySchemes, type Presentation, tokenTypeOf } from "../../../core/oauth/presented/Presentation.ts"
 import { presentations } from "../../../core/oauth/presented/table.ts"
 import { Signatures } from "../../../core/ports/Signatures.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
-import { InvalidToken, TokenRequired } from "../../../core/rules/Refusal.ts"
+import { InsufficientScope, InvalidToken, TokenRequired, WrongCaller } from "../../../core/rules/Refusal.ts"
 import { Issuer } from "../../../core/workspace/Workspace.ts"
 import {
   bearing,
@@ -396,6 +403,103 @@ describe("a token that is bound to a part of the API", () => {
         for (const path of strange) expect([path, yield* knock(path)]).toEqual([path, "Refused"])
       })
     ))
+})
+
+describe("what a guard needs", () => {
+  const rows: ReadonlyArray<readonly [needs: unknown, option: keyof Needs | undefined]> = [
+    [{ scopes: [] }, undefined],
+    [{ scopes: ["api", "api:read"] }, undefined],
+    [undefined, "scopes"],
+    [null, "scopes"],
+    [{}, "scopes"],
+    [{ scopes: "api" }, "scopes"],
+    [{ scopes: ["api", ""] }, "scopes"],
+    [{ scopes: ["", "api"] }, "scopes"],
+    [{ scopes: [], callers: ["User"] }, undefined],
+    [{ scopes: [], callers: ["User", "Workspace", "ApiKey"] }, undefined],
+    [{ scopes: [], callers: [] }, "callers"],
+    [{ scopes: [], callers: "User" }, "callers"],
+    [{ scopes: [], callers: ["User", "user"] }, "callers"],
+    [{ scopes: [], callers: ["toString"] }, "callers"],
+    [{ scopes: [], callers: [["User"]] }, "callers"],
+    [{ scopes: [], callers: null }, "callers"],
+    [{ scopes: [], callers: { length: 1, every: () => true } }, "callers"],
+    [{ scopes: [], dpop: "allowed" }, undefined],
+    [{ scopes: [], dpop: "required" }, undefined],
+    [{ scopes: [], dpop: "" }, "dpop"],
+    [{ scopes: [], dpop: true }, "dpop"],
+    [{ scopes: [], maxAge: 0 }, undefined],
+    [{ scopes: [], maxAge: -1 }, "maxAge"],
+    [{ scopes: [], maxAge: 0.5 }, "maxAge"],
+    [{ scopes: [], maxAge: "60" }, "maxAge"],
+    [{ scopes: [], maxAge: Number.POSITIVE_INFINITY }, "maxAge"],
+    [{ scopes: [], acr: ["gold"] }, undefined],
+    [{ scopes: [], acr: ["x".repeat(256), "!"] }, undefined],
+    [{ scopes: [], acr: ["x".repeat(257)] }, "acr"],
+    [{ scopes: [], acr: [] }, "acr"],
+    [{ scopes: [], acr: "gold" }, "acr"],
+    [{ scopes: [], acr: ["gold", 7] }, "acr"],
+    [{ scopes: [], acr: ["a b"] }, "acr"],
+    [{ scopes: [], acr: ['a"b'] }, "acr"],
+    [{ scopes: [], acr: [""] }, "acr"],
+    [{ scopes: [], resource: "/mcp" }, undefined],
+    [{ scopes: [], resource: "https://mcp.example/mcp" }, undefined],
+    [{ scopes: [], resource: "mcp" }, "resource"],
+    [{ scopes: [], resource: "" }, "resource"]
+  ]
+  test.each(rows)("is one or the other: %j", (needs, option) => {
+    const fault = faultOfNeeds(needs as Needs)
+    expect(fault?.option).toBe(option)
+    expect(fault?.why).not.toBe("")
+  })
+
+  test("is no token that anybody bears, where it has to be bound", () => {
+    expect(rowsFor(presentations, { scopes: [] })).toBe(presentations)
+    expect(rowsFor(presentations, { scopes: [], dpop: "allowed" })).toBe(presentations)
+    expect(rowsFor(presentations, { scopes: [], dpop: "required" })).toEqual(boundRows(presentations))
+  })
+
+  const base = "https://api.example"
+  const reach = (
+    _tag: "User" | "Workspace" | "ApiKey",
+    { callers, enough = true, resources = null, scope = ["api"] }: Reaching = {}
+  ) => {
+    const needs = { scopes: ["api"], ...(callers === undefined ? {} : { callers }) }
+    const found = checkReach(base, "/orders/7", needs, { _tag, scope }, { resources, enough })
+    return Result.isSuccess(found) ? "admitted" : found.failure
+  }
+  interface Reaching {
+    readonly callers?: ReadonlyArray<"User" | "Workspace" | "ApiKey">
+    readonly enough?: boolean
+    readonly resources?: ReadonlyArray<string> | null
+    readonly scope?: ReadonlyArray<string>
+  }
+
+  test.each([
+    [null, true],
+    [[base], true],
+    [["https://other.example", `${base}/orders`], true],
+    [[`${base}/orders`, "https://other.example"], true],
+    [["https://other.example"], false],
+    [[`${base}/people`], false],
+    [[`${base}/order`], false],
+    [[], false]
+  ])("is a token for the place that is called: %j", (resources, isFor) => {
+    expect(reach("User", { resources })).toEqual(isFor ? "admitted" : new InvalidToken({ reason: "other_resource" }))
+  })
+
+  test("is scopes that reach far enough, and of a key some at all", () => {
+    const short = new InsufficientScope({ needed: ["api"] })
+    for (const kind of ["User", "Workspace", "ApiKey"] as const) {
+      expect([reach(kind), reach(kind, { enough: false })]).toEqual(["admitted", short])
+      expect(reach(kind, { scope: [] })).toEqual(kind === "ApiKey" ? short : "admitted")
+    }
+  })
+
+  test("is a caller of one of its kinds, whose token is told to be good all the same", () => {
+    expect(reach("User", { callers: ["ApiKey", "User"] })).toBe("admitted")
+    expect(reach("Workspace", { callers: ["ApiKey", "User"] })).toEqual(new WrongCaller({ needed: ["ApiKey", "User"] }))
+  })
 })
 
 describe("how somebody signed in (RFC 9470)", () => {
