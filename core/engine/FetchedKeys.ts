@@ -25,7 +25,7 @@ interface Again {
   failed: boolean
 }
 
-/** 4 MiB of keys, and at least sixty addresses. */
+/** 4 MiB of keys, and the last fifteen addresses at least. */
 const mostAgain = 4 * 1024 * 1024
 const sizeOf = ({ before }: Again) => 1024 + 2 * (before?.body.length ?? 0)
 

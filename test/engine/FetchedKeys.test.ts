@@ -254,3 +254,35 @@ test("an empty set has no key for whoever names none, and is asked for once", ()
       expect([yield* found(keys, "a"), host.fetches]).toEqual(["", 1])
     })
   ))
+
+test("for how many addresses it is known when they were asked again, is bounded by the size of what they had", () =>
+  Effect.runPromise(
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const length = 3000
+      const asked: Array<number | undefined> = []
+      const fetchedAt = instantOf(clock)
+      const documents: Documents["Service"] = {
+        ...Documents.none,
+        fetch: (_address, _limits, asOf) =>
+          Effect.sync(() => {
+            asked.push(asOf)
+            return { body: setOf("a").padEnd(length), fetchedAt, freshUntil: later(fetchedAt, 3_600_000) }
+          })
+      }
+      const keys = makeFetchedKeys(documents, clock)
+      const again = Effect.fnUntraced(function* (n: number) {
+        expect(yield* found(keys, "stranger", { _tag: "Fetched", jwksUri: `https://app.example/${n}` })).toBe("")
+        return asked.at(-1)
+      })
+      /** So many fit into half of the room, and are known at least. */
+      const fitting = Math.floor((2 * 1024 * 1024) / (1024 + 2 * length))
+      for (const time of [0, 1]) {
+        for (let n = 0; n < fitting; n++) expect(yield* again(n)).toBe(0)
+        yield* TestClock.adjust(1 - time)
+      }
+      for (let n = fitting; n <= 3 * fitting; n++) expect(yield* again(n)).toBe(1)
+      yield* TestClock.adjust(1)
+      expect([yield* again(3 * fitting), yield* again(0)]).toEqual([1, 2])
+    }).pipe(Effect.provide(TestClock.layer()))
+  ))

@@ -148,6 +148,11 @@ describe("the OpenAPI document", () => {
         ]
         expect(described.length).toBeGreaterThan(50)
         for (const one of described) expect(one).toMatchObject({ description: expect.stringMatching(/^[A-Z].+\.$/s) })
+        // Of each refusal its own, by the status.
+        const { responses } = operations.find(({ operationId }) => operationId === "token")
+        const told = Object.values(responses).map((response) => Object(response).description)
+        expect(told.length).toBeGreaterThan(5)
+        expect(new Set(told).size).toBe(told.length)
         for (const { summary } of operations) expect(summary).toMatch(/^[A-Z]/)
       })
     ))
