@@ -47,6 +47,16 @@ describe("an authorization request that leads nowhere", () => {
       })
     ))
 
+  test("says that nobody knows a client by its address where this server fetches nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = { ...(yield* registerClient(world)), id: "https://app.example/client.json" }
+        const page = yield* world.send("GET", authorizeTarget(client))
+        expect([page.status, pageName(page)]).toEqual([400, "error-unknown-client"])
+        expect(world.log.join("")).not.toContain("a defect")
+      })
+    ))
+
   test("says that a client was switched off", () =>
     inWorld((world) =>
       Effect.gen(function* () {

@@ -527,6 +527,17 @@ describe("a registration of keys", () => {
       signing
     ))
 
+  test("at an address is no failed authentication where this server fetches nothing: the client is to come again", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks_uri: "https://app.example.org/jwks" })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          expect(yield* ask(world, assertion)).toEqual({ status: 503, error: "temporarily_unavailable" })
+        }),
+      signing
+    ))
+
   test("is one of the table of methods only once", () => {
     expect(clientAuths.filter(({ name }) => name === "private_key_jwt").length).toBe(1)
   })
