@@ -35,7 +35,7 @@ import { type AccessTokenFormat, readResources } from "../rules/Resource.ts"
 import type { Place, Sealer } from "../token/KeyRing.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
-import type { BroughtClients } from "./BroughtClients.ts"
+import type { BroughtClients, NoSuchClient } from "./BroughtClients.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
 import { cleanUpOrWarn } from "./transact.ts"
@@ -307,30 +307,25 @@ export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAc
  * The same, by what the client goes by on the wire. A registration that is no record yet, and that no list has, gets one
  * with the answer. `workspace`: where it was sealed.
  */
-export const answerByIdentifier = Effect.fn("administration.answerByIdentifier")(function* (
-  services: Parameters<typeof answerWorkspaceAccess>[0] & { readonly brought: BroughtClients },
-  auditContext: OwnerAuditContext,
-  workspace: Workspace,
-  identifier: ClientIdentifier,
-  change: "approved" | "refused"
-): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", StorageUnavailable | Contended> {
-  const written = Effect.gen(function* () {
-    if (!isBrought(identifier) || !isSealed(identifier)) return true
-    const { brought, client } = yield* services.brought.registered(workspace, identifier)
-    if (brought === undefined) return true
-    if (!asksForWorkspace(client, services.grantTypes.values())) return false
-    yield* services.brought.admit(workspace, auditContext, brought)
-    return true
-  })
-  return yield* written.pipe(
-    Effect.flatMap((asks) =>
-      asks
-        ? answerWorkspaceAccess(services, auditContext, clientKey(identifier), change)
-        : Effect.succeed("not_asked" as const)
-    ),
-    Effect.catchTag("NoSuchClient", () => Effect.succeed("unknown" as const))
-  )
-})
+export const answerByIdentifier = Effect.fn("administration.answerByIdentifier")(
+  function* (
+    services: Parameters<typeof answerWorkspaceAccess>[0] & { readonly brought: BroughtClients },
+    auditContext: OwnerAuditContext,
+    workspace: Workspace,
+    identifier: ClientIdentifier,
+    change: "approved" | "refused"
+  ): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", StorageUnavailable | Contended | NoSuchClient> {
+    if (isBrought(identifier) && isSealed(identifier)) {
+      const { brought, client } = yield* services.brought.registered(workspace, identifier)
+      if (brought !== undefined) {
+        if (!asksForWorkspace(client, services.grantTypes.values())) return "not_asked"
+        yield* services.brought.admit(workspace, auditContext, brought)
+      }
+    }
+    return yield* answerWorkspaceAccess(services, auditContext, clientKey(identifier), change)
+  },
+  Effect.catchTag("NoSuchClient", () => Effect.succeed("unknown" as const))
+)
 
 /** The client that goes by an identifier, whether its registration is a record yet or not. */
 export const findByIdentifier = (

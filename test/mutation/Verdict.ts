@@ -7,6 +7,9 @@ export interface Killed {
   readonly how: "failed" | "no end" | "process ended"
 }
 
+/** Where the test is. */
+export const fileOf = (test: string): string => test.split(" > ", 1)[0] ?? ""
+
 /** What became of a mutant. One that has no verdict was reached by no test. */
 export type Verdict = Killed | { readonly _tag: "Survived" }
 

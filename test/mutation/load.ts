@@ -9,8 +9,6 @@ export const load = async (file: string, anewFor?: string): Promise<ReadonlyArra
   return takeCollected().map((one) => ({ ...one, name: `${file} > ${one.name}` }))
 }
 
-export const fileOf = (test: string): string => test.split(" > ", 1)[0] ?? ""
-
 export const loadSources = async (): Promise<void> => {
   for (const file of allSources()) await import(join(root, file))
 }

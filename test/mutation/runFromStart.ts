@@ -4,9 +4,7 @@ import type { Hits, Said } from "./Job.ts"
 import type { Switched } from "./runSwitched.ts"
 import { startTrial } from "./startTrial.ts"
 import { testFiles } from "./targets.ts"
-import { lost, type Verdict } from "./Verdict.ts"
-
-const fileOf = (test: string): string => test.split(" > ", 1)[0] ?? ""
+import { fileOf, lost, type Verdict } from "./Verdict.ts"
 
 /** Which of the test files to ask first about a mutant: those that killed its neighbours, that reach it, that lie beside it. */
 const mostLikelyFirst = (

@@ -1,11 +1,11 @@
 import type { Collected } from "./collected.ts"
 import { failureOf } from "./failureOf.ts"
 import type { Hits, Said } from "./Job.ts"
-import { fileOf, load, loadSources } from "./load.ts"
+import { load, loadSources } from "./load.ts"
 import { look } from "./look.ts"
 import { switchboard, takeReached } from "./Switchboard.ts"
 import { testFiles } from "./targets.ts"
-import { type Killed, killed } from "./Verdict.ts"
+import { fileOf, type Killed, killed } from "./Verdict.ts"
 
 /** A place that is passed this much more often than in all tests together is in a loop without end. */
 const loopFactor = 100
