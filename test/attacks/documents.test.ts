@@ -372,6 +372,25 @@ describe("a document between the page and the answer", () => {
     ))
 })
 
+test("a client of a document is known by its address alone, and what does not hold is told to the operator", () =>
+  withWeb((world, web) =>
+    Effect.gen(function* () {
+      const refused = Effect.fnUntraced(function* (id: string) {
+        const answer = yield* ask(world, id)
+        const event = world.audit.at(-1)?.event
+        return [answer.status, header(answer, "location"), event?._tag === "Refused" ? event.reason : event?._tag]
+      })
+      yield* codeFor(world, clientAt(address))
+      const [row] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 5 })).values
+      expect((yield* ask(world, address)).status).toBe(200)
+      expect(yield* refused(row?.id ?? "none")).toEqual([400, undefined, "client_unknown"])
+      web.pages.set(`${host}/none.json`, { body: "[]" })
+      expect(yield* refused(`${host}/none.json`)).toEqual([400, undefined, "document_malformed"])
+      web.pages.set(`${host}/long.json`, { body: `"${"x".repeat(100_000)}"` })
+      expect(yield* refused(`${host}/long.json`)).toEqual([400, undefined, "document_too_long"])
+    })
+  ))
+
 describe("a document between the approval and the code", () => {
   test.each([
     ["signs from now on", { ...signing({ jwks: { keys: [key] } }) }, "invalid_client"],

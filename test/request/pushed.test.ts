@@ -284,6 +284,32 @@ describe("a request that its client pushes", () => {
     )
   )
 
+  test("keeps a state as it can stand in an address, however it was sent", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const by = yield* provenClient(world)
+        const states: Array<unknown> = []
+        const rows = [
+          ["state=a%20b", "a%20b"],
+          ["state=\u00e9a", "%C3%A9a"],
+          ["state=a\u00e9", "a%C3%A9"],
+          ["state=a b", "a%20b"],
+          ["st%61te=a+b", "a%20b"],
+          ["state=", null]
+        ] as const
+        for (const [sent] of rows) {
+          const { state: _, ...asked } = askedBy(by)
+          const body = `${form({ ...asked, client_secret: by.secret })}&${sent}`
+          expect((yield* world.send("POST", "/oauth/par", { headers: formHeaders, body })).status).toBe(201)
+          for (const { id, body } of yield* keptOf(world, by)) {
+            states.push(Object(body).to.state)
+            yield* world.storage.remove({ workspace: theWorkspace.id, kind: "request", id })
+          }
+        }
+        expect(states).toEqual(rows.map(([, state]) => state))
+      })
+    ))
+
   test("has to be signed where its client said so, and is taken then", () =>
     inWorld(
       (world) =>

@@ -16,6 +16,7 @@ import {
 } from "../../given/devices.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
+  bearing,
   challenge,
   companies,
   form,
@@ -30,6 +31,7 @@ import {
   tokensOf,
   verifier
 } from "../../given/flow.ts"
+import { identify, signsIn } from "../../given/openId.ts"
 import { fieldProblems, noticeOn, pageName } from "../../given/page.ts"
 import { inWorld, realSignatures, theWorkspace } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
@@ -66,6 +68,34 @@ describe("a device", () => {
           expect.objectContaining({ _tag: "ConsentGiven", device: true })
         )
       })
+    ))
+
+  test("that signed its person in goes on when the session ends in which its code was entered", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const hears = { backchannel_logout_uri: "https://app.example.org/logout" }
+          const web = yield* registerClient(world, hears)
+          const here = text((yield* identify(world, web)).access_token)
+          const tv = yield* deviceClient(world, {
+            ...hears,
+            redirect_uris: [web.redirectUri],
+            grant_types: [deviceGrant, "authorization_code"]
+          })
+          const told = yield* waitingDevice(world, tv, { scope: "openid" })
+          yield* answerAs(world, told.userCode, "approve")
+          const there = tokensOf(yield* poll(world, tv, told))
+          const page = yield* world.send("GET", "/oauth/logout", { as: "alice" })
+          const end = { as: "alice", headers: formHeaders, body: form(hiddenFields(page.body)) }
+          expect((yield* world.send("POST", "/oauth/logout", end)).status).toBe(200)
+          const userinfo = Effect.fnUntraced(function* (token: string) {
+            return (yield* world.send("GET", "/oauth/userinfo", { headers: bearing(token) })).status
+          })
+          // An application of that session is over with it.
+          expect([yield* userinfo(here), yield* userinfo(there.access)]).toEqual([401, 200])
+          expect((yield* refresh(world, tv, there.refresh)).status).toBe(200)
+        }),
+      { ...signsIn, documents: new DocumentsWeb().layer() }
     ))
 
   test("learns that its person denied it, and that nobody came", () =>
