@@ -1,0 +1,108 @@
+import { expect, test } from "bun:test"
+import { Effect } from "effect"
+import { clientKey, readClientIdentifier } from "../../../core/client/ClientIdentifier.ts"
+import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import {
+  form,
+  formHeaders,
+  jsonOf,
+  redirectUri,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  type Values
+} from "../../given/flow.ts"
+import { inWorld, realSignatures, type World } from "../../given/World.ts"
+
+const post = (world: World, fields: Values, authorization?: string) =>
+  Effect.map(
+    world.send("POST", "/oauth/token", {
+      headers: { ...formHeaders, ...(authorization === undefined ? {} : { authorization }) },
+      body: form(fields)
+    }),
+    (answer) => {
+      if (answer.status === 200) return "200"
+      const event = world.audit.at(-1)?.event
+      const why = event?._tag === "Refused" ? `${event.refusal} ${event.reason}` : event?._tag
+      return `${answer.status} ${jsonOf(answer).error}: ${why}`
+    }
+  )
+
+const basic = (id: string, secret: string) => `Basic ${btoa(`${id}:${secret}`)}`
+const unreadable = "401 invalid_client: InvalidClient unreadable"
+const two = "400 invalid_request: InvalidRequest two_client_credentials"
+
+type Shown = (id: string, secret: string) => readonly [fields: Values, authorization?: string]
+
+const rows: ReadonlyArray<readonly [what: string, shown: Shown, outcome: string]> = [
+  ["a secret in the body", (client_id, client_secret) => [{ client_id, client_secret }], "200"],
+  ["a secret in the header", (id, secret) => [{}, basic(id, secret)], "200"],
+  ["the client named beside the header", (client_id, secret) => [{ client_id }, basic(client_id, secret)], "200"],
+  ["both", (client_id, client_secret) => [{ client_id, client_secret }, basic(client_id, client_secret)], two],
+  // What stands in a header is looked at first, since no server knows what it meant.
+  [
+    "an unreadable header beside a secret",
+    (client_id, client_secret) => [{ client_id, client_secret }, "Basic !"],
+    unreadable
+  ],
+  [
+    "another scheme beside a secret",
+    (client_id, client_secret) => [{ client_id, client_secret }, "Bearer x"],
+    unreadable
+  ],
+  ["another scheme beside a name", (client_id) => [{ client_id }, "Bearer x"], unreadable],
+  [
+    "a secret and what is no assertion",
+    (client_id, client_secret) => [
+      { client_id, client_secret, client_assertion: "x", client_assertion_type: assertionType }
+    ],
+    two
+  ],
+  [
+    "an impossible name beside the header",
+    (id, secret) => [{ client_id: "x!" }, basic(id, secret)],
+    "400 invalid_request: InvalidRequest two_client_ids"
+  ],
+  ["an impossible name", () => [{ client_id: "x!" }], "401 invalid_client: InvalidClient unknown"],
+  ["nothing", () => [{}], "401 invalid_client: InvalidClient none_presented"]
+]
+
+test.each(rows)("a client that shows %s", (_, shown, outcome) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { redirect_uris: [], grant_types: ["client_credentials"] })
+        const [fields, authorization] = shown(client.id, client.secret ?? "")
+        expect(yield* post(world, { grant_type: "client_credentials", ...fields }, authorization)).toBe(outcome)
+      }),
+    { signatures: realSignatures }
+  )
+)
+
+test("the id of a record is no name of a client that goes by its own", () => {
+  const web = new DocumentsWeb()
+  const address = web.publish("https://app.example.org/client.json")
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const app: TestClient = {
+          id: address,
+          secret: undefined,
+          redirectUri,
+          registrationUri: "",
+          registrationToken: ""
+        }
+        const { refresh } = yield* signInToApp(world, app)
+        const [record] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 2 })).values
+        const identifier = readClientIdentifier(address)
+        expect(identifier._tag === "Some" && clientKey(identifier.value)).toBe(record?.id ?? "no record")
+        const fields = { grant_type: "refresh_token", refresh_token: refresh }
+        expect(yield* post(world, { ...fields, client_id: record?.id })).toBe(
+          "401 invalid_client: InvalidClient unknown"
+        )
+        expect(yield* post(world, { ...fields, client_id: address })).toBe("200")
+      }),
+    { documents: web.layer() }
+  )
+})
