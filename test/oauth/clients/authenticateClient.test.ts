@@ -65,6 +65,22 @@ const rows: ReadonlyArray<readonly [what: string, shown: Shown, outcome: string]
     "400 invalid_request: InvalidRequest two_client_ids"
   ],
   ["an impossible name", () => [{ client_id: "x!" }], "401 invalid_client: InvalidClient unknown"],
+  [
+    "a secret and no name",
+    (_, client_secret) => [{ client_secret }],
+    "401 invalid_client: InvalidClient none_presented"
+  ],
+  [
+    "a header of a secret and no name",
+    (_, secret) => [{}, basic("", secret)],
+    "401 invalid_client: InvalidClient unknown"
+  ],
+  [
+    "a name of nobody, and the empty secret",
+    () => [{}, basic("A".repeat(22), "")],
+    "401 invalid_client: InvalidClient unknown"
+  ],
+  ["the empty secret", (id) => [{}, basic(id, "")], "401 invalid_client: InvalidClient wrong_method"],
   ["nothing", () => [{}], "401 invalid_client: InvalidClient none_presented"]
 ]
 
@@ -79,6 +95,16 @@ test.each(rows)("a client that shows %s", (_, shown, outcome) =>
     { signatures: realSignatures }
   )
 )
+
+test("a client without a secret has none to show, but for the empty one", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const { id } = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+      const fields = { grant_type: "refresh_token", refresh_token: "x" }
+      expect(yield* post(world, fields, basic(id, "x"))).toBe("401 invalid_client: InvalidClient wrong_method")
+      expect(yield* post(world, fields, basic(id, ""))).toBe("400 invalid_grant: InvalidGrant malformed")
+    })
+  ))
 
 test("the id of a record is no name of a client that goes by its own", () => {
   const web = new DocumentsWeb()
