@@ -248,6 +248,15 @@ describe("what a registration names", () => {
     expect([refusal._tag, refusal.message !== ""]).toEqual([tag, true])
   })
 
+  test("is told what there is instead", () => {
+    const words = (madeBy: "itself" | "owner", request: RegistrationRequest) =>
+      Result.getOrThrow(Result.flip(by(madeBy, request))).message
+    for (const name of tables.clientAuths.keys()) {
+      expect(words("itself", { token_endpoint_auth_method: "x" })).toContain(name)
+    }
+    for (const { name } of registry) expect(words("owner", { scope: "api x" })).toContain(name)
+  })
+
   test("is kept by the names of the members that there are", () => {
     const bound = Result.getOrThrow(by("itself", keyed))
     expect(bound.members).toEqual({ dpop_bound_access_tokens: true })
@@ -341,14 +350,30 @@ describe("registering anew (RFC 7592 §2.2)", () => {
     }
     const grant_types = ["authorization_code", exchangeGrant]
     expect(anew({ grant_types, scope: "api" })).toEqual([true, serves])
+    // Other grant types come and go beside it.
+    const machine = { ...given, grantTypes: [...given.grantTypes, "client_credentials"] }
+    const fewer = again(machine, { redirect_uris: [uri], grant_types, scope: "api" }).client
+    expect([fewer.serves, fewer.grantTypes]).toEqual([serves, ["authorization_code", "refresh_token", exchangeGrant]])
+    const wider = again(given, { redirect_uris: [uri], grant_types, scope: "api profile" }).client
+    expect(wider.grantTypes).toEqual(["authorization_code", "refresh_token"])
     // Of more scopes, or without the grant type, it is no API any more.
     expect(anew({ grant_types, scope: "api profile" })).toEqual([false, undefined])
     expect(anew({ grant_types: ["authorization_code"], scope: "api" })).toEqual([false, undefined])
     const { client: never } = again(before, { redirect_uris: [uri], grant_types, scope: "api" })
     expect(never.grantTypes).toEqual(["authorization_code", "refresh_token"])
     // What it registered for by itself is no gift.
-    const wider = again({ ...before, scope: scopes("api"), serves }, { redirect_uris: [uri], scope: "api profile" })
-    expect([wider.client.serves, wider.client.scope]).toEqual([serves, scopes("api", "profile")])
+    const own = again({ ...before, scope: scopes("api"), serves }, { redirect_uris: [uri], scope: "api profile" })
+    expect([own.client.serves, own.client.scope]).toEqual([serves, scopes("api", "profile")])
+  })
+
+  test("is possible where the server knows less by now than the client had", () => {
+    const older = { ...before, grantTypes: [...before.grantTypes, "urn:example:gone"] }
+    expect(again(older, { redirect_uris: [uri], grant_types: older.grantTypes }).client.grantTypes).toEqual([
+      "authorization_code",
+      "refresh_token"
+    ])
+    const method = { ...client(), credential: { _tag: "Gone", method: "gone" } }
+    expect(clientInformation(tables, method).token_endpoint_auth_method).toBe("gone")
   })
 
   test("leaves out members that are not sent again", () => {
