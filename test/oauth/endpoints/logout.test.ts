@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { sealedPrefix } from "../../../core/client/ClientIdentifier.ts"
 import type { AuditEvent } from "../../../core/ports/Audit.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
@@ -9,6 +10,7 @@ import {
   header,
   hiddenFields,
   registerClient,
+  signInToApp,
   type TestClient,
   text,
   type Values
@@ -203,6 +205,20 @@ describe("a request to sign out", () => {
         const headers = { "sec-fetch-dest": "iframe" }
         expect(pageName(yield* posted(world, { id_token_hint: hint }, { as: "alice", headers }))).toBe("end-session")
       })
+    ))
+
+  test("names a client whose id holds its registration as it is named there", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { client_name: "Notes & more" })
+          expect(client.id).toStartWith(sealedPrefix)
+          yield* signInToApp(world, client)
+          const page = yield* asked(world, { client_id: client.id })
+          expect([page.status, pageName(page)]).toEqual([200, "end-session"])
+          expect(page.body).toContain(">Notes &amp; more</bdi>")
+        }),
+      { ...signsIn, policy: { ...signsIn.policy, registrationRows: "at_consent" } }
     ))
 
   test("of nobody goes on where a hint says who asks, and is a page with a link where only a name does", () =>
