@@ -376,6 +376,63 @@ describe("connected apps", () => {
     )
   })
 
+  test("that another process removed meanwhile are told as gone, too", () => {
+    let isGone = false
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const [id] = yield* approvals(world, "alice", 1)
+          isGone = true
+          // This one has never read it.
+          const answer = yield* post(yield* world.elsewhere, "alice", "apps", { action: "revoke", id: id?.slice(0, 8) })
+          expect(header(answer, "location")).toBe("/settings/apps?done=app-gone")
+        }),
+      {
+        store: Layer.effect(
+          Storage,
+          Effect.map(Storage, (below) => ({
+            ...below,
+            get: (key) => (isGone && key.kind === "grant" ? Effect.succeedNone : below.get(key))
+          }))
+        ).pipe(Layer.provide(Memory.layer))
+      }
+    )
+  })
+
+  test("are told with their place where others have none, and where the host knows of places no more", async () => {
+    const bakery = { id: PlaceId.make("bakery"), label: "The bakery" }
+    const at = (place?: PlaceId) =>
+      Effect.fnUntraced(function* (world: World) {
+        const approved = {
+          client: ClientId.make((yield* registerClient(world)).id),
+          user: UserId.make("alice"),
+          redirectUri: RedirectTarget.make("https://app.example.org/callback"),
+          challenge: null,
+          scope: allScopes(world.services.policy.scopes),
+          resources: null,
+          ...(place === undefined ? {} : { place })
+        }
+        const id = grantIdOf(world.services.entropy.bytes(idLength))
+        yield* world.services.grants.begin(world.workspace, approved, id)
+      })
+    for (const [options, told] of [
+      [{ places: () => [bakery] }, "The bakery"],
+      [{}, "bakery"]
+    ] as const) {
+      await inSettings(
+        (world) =>
+          Effect.gen(function* () {
+            yield* at(bakery.id)(world)
+            yield* at()(world)
+            const page = yield* look(world, "alice", "apps")
+            expect([page.status, idsOn(page).length]).toEqual([200, 2])
+            expect(page.body.split(`<bdi>${told}</bdi>`)).toHaveLength(2)
+          }),
+        options
+      )
+    }
+  })
+
   test("ask the host for places only where one acts at some place", () => {
     const asked: Array<string> = []
     return inSettings(
