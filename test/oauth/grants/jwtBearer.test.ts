@@ -32,6 +32,7 @@ import {
   companies,
   form,
   formHeaders,
+  header,
   jsonOf,
   registerClient,
   type TestClient,
@@ -504,6 +505,42 @@ describe("a document's client", () => {
           )
           expect(yield* told(world, text(jsonOf(answer).access_token))).toEqual({ active: false })
           expect((yield* bringAs(world)).status).toBe(401)
+        }),
+      [program]
+    ))
+
+  test("is on record with the request that it came by, and is nobody where its host is blocked in that moment", () =>
+    withProgram(
+      (world) =>
+        Effect.gen(function* () {
+          const answer = yield* bringAs(world)
+          expect(answer.status).toBe(200)
+          const came = world.audit.find(({ event }) => event._tag === "ClientRegistered")
+          expect(came).toMatchObject({
+            workspace: "home",
+            requestId: header(answer, "x-request-id"),
+            event: { identifier: program }
+          })
+          const rows = () =>
+            Effect.map(
+              world.services.clients.list(theWorkspace.id, { after: undefined, limit: 5 }),
+              ({ values }) => values
+            )
+          for (const { id } of yield* rows()) yield* world.services.clients.remove(theWorkspace.id, id)
+
+          // Another process does not know of it yet when the client proves itself there.
+          const elsewhere = yield* world.elsewhere
+          expect((yield* elsewhere.send("GET", "/.well-known/oauth-authorization-server")).status).toBe(200)
+          const opened = yield* world.services.openings.open(world.workspace)
+          yield* blockClientHost(world.services, byOwner(world), opened, "chat.example")
+          const late = yield* bringAs(elsewhere)
+          expect([late.status, jsonOf(late).error, header(late, "www-authenticate")]).toEqual([
+            401,
+            "invalid_client",
+            undefined
+          ])
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "document_refused" })
+          expect(yield* rows()).toEqual([])
         }),
       [program]
     ))
