@@ -5,6 +5,7 @@ import { ClientId } from "../../../core/rules/Id.ts"
 import { sweepAll } from "../../../runtimes/server/housekeeping.ts"
 import {
   companies,
+  header,
   jsonHeaders,
   jsonOf,
   redirectUri,
@@ -99,6 +100,26 @@ describe("a client that nobody let in", () => {
       })
     ))
 })
+
+test("a client whose id holds its registration is on record with the request that brings its first tokens", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { redirect_uris: [], grant_types: ["client_credentials"] })
+        const brought = () => world.audit.filter(({ event }) => event._tag === "ClientRegistered")
+        const before = brought().length
+        const answers = [yield* actAlone(world, client), yield* actAlone(world, client)]
+        expect(answers.map(({ status }) => status)).toEqual([200, 200])
+        expect(brought().slice(before)).toMatchObject([
+          {
+            workspace: world.workspace.id,
+            requestId: header(answers[0] ?? expect.unreachable(), "x-request-id"),
+            event: { identifier: client.id }
+          }
+        ])
+      }),
+    { policy: { registrationRows: "at_consent" } }
+  ))
 
 test("a registration of more than 8 KiB is refused, the first and every later one (RFC 7591, RFC 7592)", () =>
   inWorld((world) =>
