@@ -31,6 +31,7 @@ import {
   type Values
 } from "../given/flow.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 
 interface Case {
   readonly world: World
@@ -160,6 +161,20 @@ describe("a yes that counts again", () => {
         }),
       { asked: { resource: mcp } }
     ))
+
+  test("at the cost of a page: each takes of the person's share", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* provenClient(world, { scope: "api profile" })
+          yield* signInToApp(world, client)
+          taken.length = 0
+          expect([outcome(yield* ask({ client, world })), taken]).toEqual(["code", ["authorize ", "account alice"]])
+        }),
+      { policy: { consent: "remember" }, limiter }
+    )
+  })
 
   test("begins a grant of its own, which the audit stream tells, and the earlier one stays", () =>
     afterYes((given) =>

@@ -96,3 +96,21 @@ test("a key of the workspace, and what is no token, are shown by nobody's proof"
       }),
     { signatures: realSignatures }
   ))
+
+test.each([
+  ["off", [false, false, false, false]],
+  ["auth", [true, true, true, false]],
+  ["all", [true, true, true, true]]
+] as const)("the document says where a nonce may be asked for: %s", (dpopNonce, expected) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const paths = jsonOf(yield* world.send("GET", "/openapi.json")).paths as Record<string, unknown>
+        const asks = ["/oauth/token", "/oauth/par", "/oauth/device_authorization", "/oauth/userinfo"].map((path) =>
+          /use_dpop_nonce|DPoP-Nonce/i.test(JSON.stringify(paths[path]))
+        )
+        expect(asks).toEqual([...expected])
+      }),
+    { signatures: realSignatures, policy: { dpopNonce } }
+  )
+)
