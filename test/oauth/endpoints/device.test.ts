@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { longestSealed, sealedPrefix } from "../../../core/client/ClientIdentifier.ts"
 import { deviceGrant } from "../../../core/client/Profile.ts"
+import { ClientId } from "../../../core/rules/Id.ts"
 import { readUserCode } from "../../../core/rules/UserCode.ts"
 import {
   answerAs,
@@ -421,6 +422,25 @@ describe("the page for a device's code", () => {
           expect((yield* world.send("GET", "/device?user_code=WDJB-MJHT", { as: "alice" })).status).toBe(503)
         }),
       { unopened: true }
+    ))
+
+  test("leads to no consent, and nowhere else, where the client may not ask any more", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const tv = yield* deviceClient(world)
+        const { userCode } = yield* waitingDevice(world, tv)
+        yield* world.services.clients.change(world.workspace.id, ClientId.make(tv.id), (stored) => ({
+          ...stored,
+          grantTypes: ["client_credentials"]
+        }))
+        const page = yield* enterCode(world, userCode)
+        expect([page.status, header(page, "location"), pageName(page)]).toEqual([
+          400,
+          undefined,
+          "error-not-understood"
+        ])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "UnauthorizedClient" })
+      })
     ))
 
   test("for another device to scan shows the code that it was asked for, and no other text", () =>
