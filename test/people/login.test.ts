@@ -843,6 +843,29 @@ describe("on a loopback host, where each session has a path of its own (RFC 6265
   }
 })
 
+test("a password that was changed while it was verified opens no session, and the new one does", () => {
+  let meanwhile: Effect.Effect<unknown> = Effect.void
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      const ada = yield* addAccount(house)
+      const farewell = { logouts: house.services.logouts, why: "by_user" } as const
+      meanwhile = Effect.orDie(
+        house.accounts.changePassword(house.workspace, ada.id, secret("another long password"), farewell)
+      )
+      const browser = new Browser(house)
+      expect((yield* browser.signIn()).status).toBe(403)
+      meanwhile = Effect.void
+      expect(events(house)).toEqual([{ _tag: "SignInFailed", reason: "changed_meanwhile", account: ada.id }])
+      expect([sessionOf(browser), yield* isSignedIn(browser)]).toEqual([undefined, false])
+      yield* browser.signIn("ada@example.com", "another long password")
+      expect(yield* isSignedIn(browser)).toBe(true)
+    }),
+    {
+      hasher: (below) => ({ ...below, verify: (typed, hash) => Effect.tap(below.verify(typed, hash), () => meanwhile) })
+    }
+  )
+})
+
 test("a sign-in of somebody who changed their password, or left, while it was verified fails as any other", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {

@@ -7,6 +7,7 @@ import { browserOf } from "../../core/people/browserOf.ts"
 import { liveSessions, namesOf, type Session, type SessionSecret, sessionMark } from "../../core/people/Sessions.ts"
 import type { UserId } from "../../core/rules/Id.ts"
 import { currentInstant, Instant, later } from "../../core/rules/Instant.ts"
+import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   authorizeTarget,
@@ -22,7 +23,7 @@ import {
 } from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
 import { t0 } from "../given/World.ts"
-import { addAccount, Browser, type House, httpWorkspace, inHouse, password, reveal } from "./House.ts"
+import { addAccount, Browser, type House, httpWorkspace, inHouse, password, reveal, secret } from "./House.ts"
 
 const mozilla = "Mozilla/5.0"
 const agents = {
@@ -425,6 +426,48 @@ test("a session that goes on in a new one is not over at any application, and is
       expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
     }),
     { documents: web.layer() }
+  )
+})
+
+test("a session that a new password ended goes on in none, though nobody could remove it yet", () => {
+  const web = new DocumentsWeb()
+  const away: Away = new Set()
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      const ada = yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const client = yield* registerClient(house, hears)
+      const { access, sid } = yield* signInTo(house, browser, client)
+      const farewell = { logouts: house.services.logouts, why: "by_user" } as const
+      away.add("list session")
+      yield* house.accounts.changePassword(house.workspace, ada.id, secret("another long password"), farewell)
+      away.clear()
+      expect(yield* heard(house, web)).toEqual([])
+      expect((yield* browser.signIn("ada@example.com", "another long password")).status).toBe(303)
+      expect(yield* heard(house, web)).toEqual([sid])
+      const bearing = { headers: { authorization: `Bearer ${access}` } }
+      expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
+    }),
+    { documents: web.layer(), storage: partlyAway(away) }
+  )
+})
+
+test("a session whose end cannot be written down for its applications has not ended, and ends the next time", () => {
+  const web = new DocumentsWeb()
+  const away: Away = new Set()
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const { sid } = yield* signInTo(house, browser, yield* registerClient(house, hears))
+      away.add("insert logout")
+      expect((yield* browser.submit("/logout", {})).status).toBe(503)
+      away.clear()
+      expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([true, []])
+      yield* browser.submit("/logout", {})
+      expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([false, [sid]])
+    }),
+    { documents: web.layer(), storage: partlyAway(away) }
   )
 })
 
