@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { readClientKey } from "../../../core/client/ClientIdentifier.ts"
 import { blockClientHost, takeClientDocuments, unblockClientHost } from "../../../core/engine/administerWorkspace.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { UserId } from "../../../core/rules/Id.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb, documentMembers } from "../../given/documentsWeb.ts"
 import {
@@ -21,7 +24,7 @@ import {
   text,
   tokensOf
 } from "../../given/flow.ts"
-import { inWorld, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+import { inWorld, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const address = "https://app.example.org/client.json"
 
@@ -316,6 +319,55 @@ describe("a document that changes", () => {
         expect((yield* signInToApp(world, clientAt())).access).not.toBe("")
       })
     ))
+})
+
+describe("an answer to the page of a client, by the document as it is then", () => {
+  /** A page that a person reads until the document is to be read anew. */
+  const late = Effect.fnUntraced(function* (world: World, web: DocumentsWeb) {
+    const page = yield* ask(world)
+    yield* minutes(11)
+    web.asked.length = 0
+    return page
+  })
+
+  test("asks nobody for a no, which is on record by the client's own id", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const page = yield* late(world, web)
+        web.pages.delete(address)
+        expect(returned(yield* decide(world, page, "deny")).get("error")).toBe("access_denied")
+        expect(web.asked).toEqual([])
+        const key = Option.getOrThrow(readClientKey(address))
+        expect(world.audit.at(-1)?.event).toEqual({ _tag: "ConsentDenied", client: key, user: UserId.make("alice") })
+      })
+    ))
+
+  test("reads it anew for a yes, and keeps when that was", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const page = yield* late(world, web)
+        expect(returned(yield* decide(world, page, "approve")).get("code")).not.toBeNull()
+        expect(web.asked).toEqual([address])
+        const [row] = yield* clientRows(world)
+        expect(row?.origin?.document?.fetchedAt).toBe(Instant.make(t0 + 11 * 60_000))
+      })
+    ))
+
+  test.each([
+    ["{", "document_malformed"],
+    [JSON.stringify({ client_id: "https://app.example.org/other.json" }), "document_mismatch"]
+  ] as const)("is told why no client comes of it any more: %s", (body, reason) =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const page = yield* late(world, web)
+        web.pages.set(address, { body })
+        const answer = yield* decide(world, page, "approve")
+        expect([answer.status, header(answer, "location")]).toEqual([400, undefined])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "UntrustedRequest", reason })
+        expect(yield* clientRows(world)).toEqual([])
+      })
+    )
+  )
 })
 
 describe("a document that is not there", () => {
