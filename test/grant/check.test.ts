@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
-import { apiKeyPrefix, isKeyText, makeKey, readKey } from "../../core/grant/apiKey.ts"
+import { DocumentAddress } from "../../core/client/ClientIdentifier.ts"
+import { apiKeyPrefix, BadKeyTerms, isKeyText, makeKey, readKey, readKeyTerms } from "../../core/grant/apiKey.ts"
 import { checkAccess, checkActors, checkKey, checkRefresh, signInOf } from "../../core/grant/check.ts"
 import { type Grant, recordExpiry } from "../../core/grant/Grant.ts"
 import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
@@ -132,6 +133,13 @@ describe("whom a token speaks for", () => {
     expect(Object.keys(signInOf({ authentication: { nonce: "n" } }))).toEqual([])
   })
 
+  test("is an application by what it goes by, and by its id where that is all there is", () => {
+    const identifier = DocumentAddress.make("https://app.example/client.json")
+    const brought = client({ origin: { identifier, since: t0 } })
+    expect(Result.getOrThrow(check(active(), token(), brought)).client).toBe(identifier)
+    expect(Result.getOrThrow(check(active())).client).toBe(me.client.id)
+  })
+
   test("is told with who exchanged it, the last of them first, who is its client", () => {
     const actors = ["x", "y"].map((letter, at) => ({
       client: ClientId.make(letter.repeat(22)),
@@ -259,6 +267,16 @@ describe("API keys", () => {
     const { next } = revokeGrant(make().grant, "by_owner", policy, t0)
     expect(next).toMatchObject({ client: null, endsAt: null })
     expect(checkKey(home, next, hashOf(text), t0)).toEqual(refusal("revoked"))
+  })
+
+  test("are named and timed as a list can show it", () => {
+    const read = (name: string, lasts?: number) => readKeyTerms({ name, lasts }, policy.scopes)
+    const reach = { use: "everything", scope: scopes("api", "profile") } as const
+    expect(read(" job ", 1.5)).toEqual(Result.succeed({ name: "job", lasts: 1, reach }))
+    expect(read("job")).toEqual(Result.succeed({ name: "job", lasts: undefined, reach }))
+    for (const none of ["", "  ", "\u0000"]) {
+      expect(read(none)).toEqual(Result.fail(new BadKeyTerms({ reason: "no_name" })))
+    }
   })
 
   test("never pass for an access token's grant", () => {
