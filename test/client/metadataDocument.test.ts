@@ -6,6 +6,7 @@ import { readDocument } from "../../core/client/metadataDocument.ts"
 import type { Tables } from "../../core/client/register.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
+import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { after, policy, scopes, t0 } from "../grant/given.ts"
 
@@ -38,7 +39,7 @@ describe("a client's document", () => {
       Result.succeed({
         about: { client_name: "Notes" },
         credential: { _tag: "Public" },
-        redirectUris: [uri as never],
+        redirectUris: [RedirectUri.make(uri)],
         grantTypes: ["authorization_code", "refresh_token"],
         scope: scopes("api", "profile"),
         members: { dpop_bound_access_tokens: true },

@@ -55,7 +55,7 @@ describe("two issuers over one store and ring", () => {
     })
     await withHost({ ...moved, movedFrom: issuer }, async (auth) => {
       await auth.ready()
-      expect(events).toEqual([{ _tag: "WorkspaceMoved", from: issuer, to: elsewhere, by: "host program" } as never])
+      expect<unknown>(events).toEqual([{ _tag: "WorkspaceMoved", from: issuer, to: elsewhere, by: "host program" }])
       expect(await auth.guard(bearer(`${elsewhere}/orders`, token), { scopes: ["api"] })).toMatchObject({
         _tag: "Refused"
       })

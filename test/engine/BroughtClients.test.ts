@@ -306,9 +306,9 @@ describe("a client that was let in", () => {
           "Renamed",
           1
         ])
-        expect([anew.client.createdAt, anew.client.workspaceGrant]).toEqual([
+        expect<unknown>([anew.client.createdAt, anew.client.workspaceGrant]).toEqual([
           Instant.make(t0),
-          record?.workspaceGrant ?? ("" as never)
+          record?.workspaceGrant ?? ""
         ])
         // What was met is no record yet; a request that carries it needs no other look while it is fresh.
         expect(nameOf(yield* stored(world))).toBe("Test Program")
@@ -338,7 +338,7 @@ describe("a client that was let in", () => {
         const again = yield* brought.meet(world.workspace, address, carried)
         expect([again.brought, web.asked.length]).toEqual([carried, 1])
         const read = carried && brought.asRead(world.workspace, carried)
-        expect(read).toEqual({ ...client, workspaceGrant: read?.workspaceGrant ?? ("" as never) })
+        expect<unknown>(read).toEqual({ ...client, workspaceGrant: read?.workspaceGrant ?? "" })
         yield* TestClock.adjust(1)
         web.name = "Renamed"
         yield* admitted(world)
@@ -454,7 +454,7 @@ describe("a client that was let in", () => {
         const met = yield* meet(world)
         const proved = yield* prove(world)
         expect([met.client.provenAt, met.brought?.identifier, web.asked.length]).toEqual([null, address, 2])
-        expect([proved.id, proved.provenAt]).toEqual([before?.id ?? ("" as never), null])
+        expect<unknown>([proved.id, proved.provenAt]).toEqual([before?.id ?? "", null])
         // To be asked for a token brings nothing back; to be let in does.
         expect((yield* stored(world))?.provenAt).toBe(Instant.make(t0))
         yield* admitted(world)

@@ -9,6 +9,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { ClientId, grantIdOf, UserId } from "../../core/rules/Id.ts"
 import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { Scopes } from "../../core/rules/Scope.ts"
+import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { companiesAddress, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
 import {
   bearing,
@@ -292,8 +293,8 @@ describe("a JWT access token (RFC 9068)", () => {
   test("of another workspace opens nothing", () => {
     const other = {
       ...theWorkspace,
-      id: "other" as typeof theWorkspace.id,
-      issuer: "https://other.example.com" as never
+      id: WorkspaceId.make("other"),
+      issuer: Issuer.make("https://other.example.com")
     }
     return inWorld(
       (world) =>

@@ -136,13 +136,13 @@ describe("the issuers that an owner trusts", () => {
       [{ issuer: "http://login.example.com" }, refused("malformed")],
       [{ domains: ["not a domain"] }, refused("malformed")]
     ]
-    for (const [more, expected] of rows) expect([more, read(more)]).toEqual([more, expected as never])
+    for (const [more, expected] of rows) expect<unknown>([more, read(more)]).toEqual([more, expected])
   })
 
   test("are as they were typed, where an empty list is none", () => {
     const plain = { issuer, keys: { _tag: "Fetched" as const, jwksUri: `${issuer}/keys` }, people: "known" as const }
-    expect(read({})).toStrictEqual(Result.succeed(plain) as never)
-    expect(read({ clients: [], scopes: [], resources: [], domains: [] })).toStrictEqual(Result.succeed(plain) as never)
+    expect<unknown>(read({})).toStrictEqual(Result.succeed(plain))
+    expect<unknown>(read({ clients: [], scopes: [], resources: [], domains: [] })).toStrictEqual(Result.succeed(plain))
     const more = {
       clients: ["https://app.example/client.json"],
       scopes: ["api"],
@@ -151,13 +151,13 @@ describe("the issuers that an owner trusts", () => {
       people: "made",
       takes: "any"
     } as const
-    expect(read(more)).toStrictEqual(
+    expect<unknown>(read(more)).toStrictEqual(
       Result.succeed({
         ...plain,
         ...more,
         resources: [`${theWorkspace.issuer}/rest`],
         domains: ["example.com"]
-      }) as never
+      })
     )
   })
 })

@@ -80,7 +80,8 @@ test("what was allowed before counts for the same resources, and no wider ones",
     }).map(String)
   expect(asked([rest])).toEqual(["api"])
   expect(asked([Resource.make(`${rest}/companies`)])).toEqual(["api"])
-  for (const wider of [null, [other] as const, [rest, other] as const]) expect(asked(wider as never)).toEqual([])
+  const wider: ReadonlyArray<Parameters<typeof asked>[0]> = [null, [other], [rest, other]]
+  for (const one of wider) expect(asked(one)).toEqual([])
   const whole = allowedBefore([active({ scope: scopes("api") })], standardScopes, {
     scope: scopes("api"),
     resources: [rest]

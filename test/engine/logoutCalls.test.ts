@@ -19,6 +19,7 @@ import {
 import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
+import { Issuer } from "../../core/workspace/Workspace.ts"
 import { theWorkspace } from "../given/World.ts"
 import { after, t0 } from "../grant/given.ts"
 
@@ -61,7 +62,7 @@ describe("a call", () => {
     const name = jtiOf(theWorkspace.issuer, call)
     expect(name).toBe(jtiOf(theWorkspace.issuer, callOf(client, call.user, sid, after(9), "x")))
     expect(name).not.toBe(jtiOf(theWorkspace.issuer, { ...call, sid: digestOf("another") }))
-    expect(name).not.toBe(jtiOf("https://other.example" as never, call))
+    expect(name).not.toBe(jtiOf(Issuer.make("https://other.example"), call))
   })
 
   test("is kept for eight days, as its client's queue is since it was last woken", () => {
@@ -154,10 +155,10 @@ test("an attempt is taken, refused, or tried again for a day (OpenID Connect Bac
     [{ fault: "unsigned" }, undefined]
   ]
   for (const [attempted, expected] of rows) {
-    expect([attempted, judged(attempted, call, after(triedFor - 1))]).toEqual([attempted, expected as never])
-    expect([attempted, judged(attempted, call, after(triedFor))]).toEqual([
+    expect<unknown>([attempted, judged(attempted, call, after(triedFor - 1))]).toEqual([attempted, expected])
+    expect<unknown>([attempted, judged(attempted, call, after(triedFor))]).toEqual([
       attempted,
-      (expected ?? "not_delivered") as never
+      expected ?? "not_delivered"
     ])
   }
 })

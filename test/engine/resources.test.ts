@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
 import { addResource, BadResource, removeResource } from "../../core/engine/administerWorkspace.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { inWorld, type World } from "../given/World.ts"
 
@@ -19,9 +20,11 @@ const add = (
     Effect.result(addResource(world.services, byOwner(world), workspace, { name: "", scopes: [], ...more, at }))
   )
 
-const listed = (world: World, now = Number.MAX_SAFE_INTEGER) =>
+const endOfTime = Instant.make(Number.MAX_SAFE_INTEGER)
+
+const listed = (world: World, now = endOfTime) =>
   Effect.flatMap(openedOf(world), (workspace) =>
-    Effect.map(world.services.openings.current(workspace, now as never), ({ resources = [] }) =>
+    Effect.map(world.services.openings.current(workspace, now), ({ resources = [] }) =>
       resources.map(({ at }) => String(at))
     )
   )
@@ -75,7 +78,7 @@ describe("the resources that an owner lists", () => {
     inOpened((world) =>
       Effect.gen(function* () {
         yield* add(world, api)
-        const seen = yield* world.services.openings.current(yield* openedOf(world), Number.MAX_SAFE_INTEGER as never)
+        const seen = yield* world.services.openings.current(yield* openedOf(world), endOfTime)
         const act = (workspace: typeof seen) =>
           Effect.result(addResource(world.services, byOwner(world), workspace, { at: api, name: "", scopes: [] }))
         yield* removeResource(world.services, byOwner(world), seen, api)

@@ -18,6 +18,7 @@ import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { Resource, type Resources } from "../../core/rules/Resource.ts"
 import type { Scopes } from "../../core/rules/Scope.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import { active, after, approved, fresh, grantId, me, pending, policy, scopes, sentBy, standing, t0 } from "./given.ts"
 
 const made = makeKey({ name: "nightly", expiresAt: after(1) }, grantId, new Uint8Array(32).fill(7), policy, t0)
@@ -183,7 +184,7 @@ describe("an approved request becomes a grant", () => {
   test("that keeps what the request said, and nothing that it did not say", () => {
     const said = {
       place: PlaceId.make("emea"),
-      consent: { ticket: "t" } as never,
+      consent: { at: t0, shown: digestOf("shown") },
       binding: { thumbprint: "A".repeat(43) },
       authentication: { at: t0 }
     }

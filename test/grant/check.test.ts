@@ -141,12 +141,13 @@ describe("whom a token speaks for", () => {
   })
 
   test("is told with who exchanged it, the last of them first, who is its client", () => {
-    const actors = ["x", "y"].map((letter, at) => ({
+    const actor = (letter: string, at: number) => ({
       client: ClientId.make(letter.repeat(22)),
       showed: `${at}`.repeat(16)
-    }))
-    const found = Result.getOrThrow(check(active(), token({ actors: actors as never })))
-    expect(found).toMatchObject({ client: actors[0]?.client as never, actors: actors.map((one) => one.client) })
+    })
+    const actors = [actor("x", 0), actor("y", 1)] as const
+    const found = Result.getOrThrow(check(active(), token({ actors })))
+    expect(found).toMatchObject({ client: actors[0].client, actors: actors.map((one) => one.client) })
     expect("actors" in Result.getOrThrow(check(active()))).toBe(false)
   })
 

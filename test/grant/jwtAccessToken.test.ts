@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Schema } from "effect"
 import type { Client } from "../../core/client/Client.ts"
 import { actOf, actorsIn, claimsOf, isLongLived, mayBeJwt, mostActors } from "../../core/grant/jwtAccessToken.ts"
-import { ClientId } from "../../core/rules/Id.ts"
+import { ClientId, PlaceId } from "../../core/rules/Id.ts"
 import { ResourceRegistry } from "../../core/rules/Resource.ts"
 import { ScopeRegistry, standardScopes } from "../../core/rules/Scope.ts"
 import { theWorkspace } from "../given/World.ts"
@@ -124,7 +124,8 @@ describe("a JWT's claims", () => {
     expect("implied_scope" in said(standardScopes)).toBe(false)
     expect("place" in said(standardScopes)).toBe(false)
     expect(
-      claimsOf(theWorkspace, standardScopes, active({ place: "emea" as never }), token(), me.client, "ref", t0).place
+      claimsOf(theWorkspace, standardScopes, active({ place: PlaceId.make("emea") }), token(), me.client, "ref", t0)
+        .place
     ).toBe("emea")
   })
 })

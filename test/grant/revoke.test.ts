@@ -174,7 +174,7 @@ describe("what is kept of a grant that ended", () => {
     test(`is whose it was, when and why it ended, and as long as it may matter: ${what}`, () => {
       const { createdAt, id, resources, scope, subject } = grant
       const ended = revoked(grant, "by_user", policy, after(5))
-      expect(ended).toStrictEqual({
+      expect<unknown>(ended).toStrictEqual({
         _tag: "Revoked",
         id,
         client: me.client.id,
@@ -185,7 +185,7 @@ describe("what is kept of a grant that ended", () => {
         revokedAt: after(5),
         why: "by_user",
         ...more
-      } as never)
+      })
       // The first reason stays.
       expect(revoked(ended, "by_client", policy, after(6))).toBe(ended)
       expect(sidIn(ended)).toBe(more.sid)

@@ -101,11 +101,11 @@ test("a preflight is answered whole, with the headers that were asked for where 
   const usual = "Authorization, Content-Type"
   const asked = ["dpop", "DPoP, X-A_b.c~1", "!#$%&'*+^`|", "a".repeat(1024)]
   for (const names of asked)
-    expect(preflightOf({ POST: handler }, names)).toEqual(answer("POST, OPTIONS", names) as never)
+    expect<unknown>(preflightOf({ POST: handler }, names)).toEqual(answer("POST, OPTIONS", names))
   for (const wrong of ["a".repeat(1025), "a\nb: c", "é", "a;b", 'a"b', " \u0000"]) {
-    expect(preflightOf({ POST: handler }, wrong)).toEqual(answer("POST, OPTIONS", usual) as never)
+    expect<unknown>(preflightOf({ POST: handler }, wrong)).toEqual(answer("POST, OPTIONS", usual))
   }
-  expect(preflightOf({ GET: handler, DELETE: handler })).toEqual(answer("GET, DELETE, HEAD, OPTIONS", usual) as never)
+  expect<unknown>(preflightOf({ GET: handler, DELETE: handler })).toEqual(answer("GET, DELETE, HEAD, OPTIONS", usual))
 })
 
 test("the methods of a route are told with those that come with them", () => {

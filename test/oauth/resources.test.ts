@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { deviceGrant } from "../../core/client/Profile.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
@@ -245,7 +245,7 @@ describe("resources that an owner lists", () => {
   const add = (world: World, at: string) =>
     world.services.openings.list({ ...theWorkspace, sealedBefore: false }, (listed) => ({
       next: [...listed, ...Schema.decodeUnknownSync(ResourceRegistry)([{ at, name: "Added" }])],
-      outcome: { _tag: "Success", success: undefined } as never
+      outcome: Result.void
     }))
 
   test("are known here at once, and elsewhere in a few seconds", () =>

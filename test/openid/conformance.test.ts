@@ -4,6 +4,8 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { generateKeyPair, SignJWT } from "jose"
 import type { StandardClaims } from "../../core/ports/ResourceOwner.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { Scopes } from "../../core/rules/Scope.ts"
 import {
   authorizeTarget,
   bearing,
@@ -120,7 +122,7 @@ describe("OIDC Config", () => {
         ).toEqual(names)
         // How somebody signed in is of the sign-in, so that userinfo has none of it.
         const told = jsonOf(yield* userinfo(world, access_token))
-        expect(told).toEqual({ sub: "alice", ...profile } as never)
+        expect<unknown>(told).toEqual({ sub: "alice", ...profile })
       })
     ))
 })
@@ -464,10 +466,10 @@ describe("what a client, a page or a stranger makes up is refused", () => {
         expect([payload.nonce, payload.sub, payload.email]).toEqual(["n-2", "alice", undefined])
         // A client that an owner holds to a scope is told no claim beyond it, however it asks.
         const claims = '{"id_token":{"phone_number":null,"email":null},"userinfo":{"address":{"essential":true}}}'
-        yield* world.services.clients.change(world.workspace.id, other.id as never, (stored) => ({
+        yield* world.services.clients.change(world.workspace.id, ClientId.make(other.id), (stored) => ({
           ...stored,
           madeBy: "owner" as const,
-          scope: stored.scope.filter((name) => name === "openid" || name === "email") as never
+          scope: Scopes.make(stored.scope.filter((name) => name === "openid" || name === "email"))
         }))
         const held = yield* identify(world, other, { claims })
         expect(held.scope).toBe("openid email")

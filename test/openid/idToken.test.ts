@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { ClientId } from "../../core/rules/Id.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { signInScopes, standardScopes } from "../../core/rules/Scope.ts"
 import { type KeyRing, sealKey } from "../../core/token/KeyRing.ts"
 import {
@@ -111,12 +111,10 @@ describe("an ID token (OpenID Connect Core §2)", () => {
           const client = yield* registerClient(world)
           const { scope } = yield* signInToApp(world, client, { scope: "api profile", nonce: "n" })
           expect(scope).toBe("api profile")
-          const [grant] = (yield* world.services.grants.ofUser(
-            world.workspace.id,
-            // The person of every test here.
-            "alice" as never,
-            { after: undefined, limit: 10 }
-          )).values
+          const [grant] = (yield* world.services.grants.ofUser(world.workspace.id, UserId.make("alice"), {
+            after: undefined,
+            limit: 10
+          })).values
           expect(grant).not.toHaveProperty("authentication")
           expect(jsonOf(yield* world.send("GET", "/oauth/jwks"))).toEqual({ keys: [] })
         }),

@@ -6,7 +6,7 @@ import { Instant, later } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { makeSealer, type Sealer } from "../../core/token/KeyRing.ts"
-import type { OpenWorkspace } from "../../core/workspace/Workspace.ts"
+import { type OpenWorkspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { keyFrom, requestOf, t0, theWorkspace } from "../given/World.ts"
 
 const ada = digestOf("ada@example.com")
@@ -40,7 +40,7 @@ test("a browser is known by its cookie for the login and in the workspace that i
     ["another browser's name", cookie.replace(name, "A".repeat(22))],
     [
       "of another workspace, under the same name",
-      cookieFor(sealer, { ...theWorkspace, name: "Other", id: "o" as never })
+      cookieFor(sealer, { ...theWorkspace, name: "Other", id: WorkspaceId.make("o") })
     ],
     ["no cookie", ""]
   ]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import { ClientIdentifier } from "../../core/client/ClientIdentifier.ts"
+import { ClientIdentifier, DocumentAddress } from "../../core/client/ClientIdentifier.ts"
 import { deviceCode } from "../../core/oauth/grants/deviceCode.ts"
 import {
   type Answering,
@@ -253,7 +253,11 @@ describe("an authorization request", () => {
       madeBy: "owner"
     })
     const digest = digestOf("document")
-    const origin = { identifier: "https://a.example/c.json", since: after(0), document: { digest } } as never
+    const origin = {
+      identifier: DocumentAddress.make("https://a.example/c.json"),
+      since: after(0),
+      document: { host: "a.example", fetchedAt: t0, freshUntil: t0, digest }
+    }
     expect(shownOf(client({ origin }))).toEqual({ name: null, madeBy: "itself", digest })
   })
 
@@ -295,7 +299,7 @@ describe("an authorization request", () => {
       [{ ...waiting, scope: scopes("gone") }, client(), "none_to_be_had"],
       [waiting, client({ madeBy: "owner", scope: scopes("profile") }), "none_to_be_had"]
     ]
-    for (const [request, by, reason] of rows) expect(termsFault(by, request, policy)?.reason).toBe(reason as never)
+    for (const [request, by, reason] of rows) expect<unknown>(termsFault(by, request, policy)?.reason).toBe(reason)
     // FAPI 2.0 has no flow of devices.
     const held = client({ grantTypes: [deviceCode.name], members: { security_profile: "fapi2" } })
     expect([mayAsk(held, asked.to, policy), mayAsk(tv, asked.to, policy)]).toEqual([false, true])
@@ -368,7 +372,7 @@ describe("a request as a browser would bring it again", () => {
     ["bare", {}, ""],
     ["with scopes", { scopeByDefault: false, scope: scopes("api", "profile") }, "&scope=api%20profile"],
     ["with a key", { binding: { thumbprint: digestOf("key") } }, `&dpop_jkt=${digestOf("key")}`],
-    ["with prompts", { prompt: ["login", "consent"] as never }, "&prompt=login%20consent"],
+    ["with prompts", { prompt: ["login", "consent"] }, "&prompt=login%20consent"],
     ["with a place", { placeHint: "acme & co" }, "&place_hint=acme%20%26%20co"],
     ["with a nonce", { signIn: { nonce: "a b" } }, "&nonce=a%20b"],
     ["with an age", { signIn: { maxAge: 0 } }, "&max_age=0"],

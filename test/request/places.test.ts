@@ -10,7 +10,7 @@ import {
   placedAt
 } from "../../core/request/places.ts"
 import { PlaceId } from "../../core/rules/Id.ts"
-import { standardScopes } from "../../core/rules/Scope.ts"
+import { ScopeName, standardScopes } from "../../core/rules/Scope.ts"
 import { active, after, me, scopes } from "../grant/given.ts"
 
 const id = (name: string) => PlaceId.make(name)
@@ -127,7 +127,7 @@ describe("a choice as a page shows it", () => {
           label: "a",
           detail: "A",
           chosen: false,
-          only: [{ scope: scopes("profile")[0] as never, words: "See your name and email" }]
+          only: [{ scope: ScopeName.make("profile"), words: "See your name and email" }]
         },
         { id: id("b"), label: "b", chosen: false }
       ],

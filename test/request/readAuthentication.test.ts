@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { AuthenticationAsked } from "../../core/grant/Authentication.ts"
 import { readAuthentication } from "../../core/request/readAuthentication.ts"
 import { claimScopes } from "../../core/rules/Claims.ts"
-import { Scopes } from "../../core/rules/Scope.ts"
+import type { Scopes } from "../../core/rules/Scope.ts"
 import { client, scopes } from "../grant/given.ts"
 
 type Sent = Parameters<typeof readAuthentication>[2]
@@ -14,7 +14,7 @@ const read = (sent: Sent, scope: Scopes = signIn, members: Readonly<Record<strin
   const widened: Array<ReadonlyArray<string>> = []
   const answer = readAuthentication(claimScopes, client({ members }), sent, scope, (names) => {
     widened.push(names)
-    return Scopes.make([...new Set([...scope, ...names])] as never)
+    return scopes(...new Set([...scope, ...names]))
   })
   return { answer, widened }
 }
@@ -45,7 +45,7 @@ describe("what a request asks about the sign-in (OpenID Connect Core §3.1.2.1, 
       { acr: ["x"], acrRequired: true, claims: ["acr"] }
     ]
   ]
-  for (const [what, sent, expected] of rows) test(what, () => expect(asked(sent)).toStrictEqual(expected as never))
+  for (const [what, sent, expected] of rows) test(what, () => expect<unknown>(asked(sent)).toStrictEqual(expected))
 
   test("and what its client asks each time, where the request says nothing else", () => {
     expect(asked({}, signIn, usual)).toStrictEqual({ maxAge: 60, acr: ["a", "b"], claims: ["auth_time"] })

@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test"
 import type { Client } from "../../core/client/Client.ts"
+import { DocumentAddress } from "../../core/client/ClientIdentifier.ts"
 import type { Connected, Consent } from "../../core/grant/Grant.ts"
 import type { CheckedRequest } from "../../core/request/readRequest.ts"
 import { consentGiven, rememberedConsent, stillCounts } from "../../core/request/rememberedConsent.ts"
 import { ClientId } from "../../core/rules/Id.ts"
+import type { Policy } from "../../core/rules/Policy.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import { standardScopes } from "../../core/rules/Scope.ts"
-import { digestOf } from "../../core/rules/Secret.ts"
+import { type Digest, digestOf } from "../../core/rules/Secret.ts"
 import { active, after, client, pending, policy, scopes, standing, t0 } from "../grant/given.ts"
 
 const day = 86_400_000
@@ -17,6 +19,9 @@ const target = RedirectTarget.make("https://app.example.org/cb")
 const place = { _tag: "Redirect", target, state: null } as const
 
 const given = (by: Client = owners, at: CheckedRequest["to"] = place) => consentGiven(remembering, by, at, t0)
+
+const identifier = DocumentAddress.make("https://a.example/client.json")
+const read = { host: "a.example", fetchedAt: t0, freshUntil: t0 }
 
 const yes = (by: Client = owners): Consent => {
   const consent = given(by)
@@ -34,8 +39,11 @@ const request = (more: Partial<CheckedRequest> = {}): CheckedRequest => ({
   ...more
 })
 
-const remembered = (grants: ReadonlyArray<Connected>, more: Partial<CheckedRequest> = {}, rules = remembering) =>
-  rememberedConsent(grants, request(more), rules, standardScopes, after(1))
+const remembered = (
+  grants: ReadonlyArray<Connected>,
+  more: Partial<CheckedRequest> = {},
+  rules: Policy = remembering
+) => rememberedConsent(grants, request(more), rules, standardScopes, after(1))
 
 describe("a person's yes is kept", () => {
   test("where the server remembers, and the answer goes to an address that is the client's alone", () => {
@@ -52,19 +60,19 @@ describe("a person's yes is kept", () => {
         undefined
       ])
     }
-    expect(given(owners, { _tag: "Device", secret: digestOf("s") } as never)).toBeUndefined()
+    expect(given(owners, { _tag: "Device", secret: digestOf("s") })).toBeUndefined()
   })
 
   test("of what the person saw: another name, maker, document or place of return is another", () => {
-    const document = (digest: string) =>
-      client({ madeBy: "owner", origin: { identifier: "https://a.example", since: t0, document: { digest } } as never })
+    const document = (digest: Digest) =>
+      client({ madeBy: "owner", origin: { identifier, since: t0, document: { ...read, digest } } })
     const clients = [
       owners,
       client({ madeBy: "itself" }),
       client({ madeBy: "owner", about: { client_name: "App" } }),
       client({ madeBy: "owner", about: { client_name: "Ape" } }),
-      document("one"),
-      document("two")
+      document(digestOf("one")),
+      document(digestOf("two"))
     ]
     const shown = clients.map((one) => yes(one).shown)
     const other = given(owners, { ...place, target: RedirectTarget.make("https://app.example.org/cb2") })
@@ -83,6 +91,8 @@ describe("a yes counts again", () => {
   })
 
   const narrow = active({ consent: yes(), scope: scopes("api"), resources: [Resource.make("https://api.example.com")] })
+  // No release writes one; a grant is remembered by what it is, and not by what stands in it.
+  const asserted = { ...standing(), consent: yes() }
   const rows: ReadonlyArray<readonly [string, ReadonlyArray<Connected>, Partial<CheckedRequest>]> = [
     ["without a grant", [], {}],
     ["for more scopes", [narrow], { scope: scopes("api", "profile"), resources: narrow.resources }],
@@ -90,9 +100,9 @@ describe("a yes counts again", () => {
     ["at another address", [grant], { to: { ...place, target: RedirectTarget.make("https://app.example.org/cb2") } }],
     ["where the client asks for the page", [grant], { prompt: ["consent"] }],
     ["where the client asks for a sign-in", [grant], { prompt: ["login", "select_account"] }],
-    ["for a device", [grant], { to: { _tag: "Device", secret: digestOf("s") } as never }],
+    ["for a device", [grant], { to: { _tag: "Device", secret: digestOf("s") } }],
     ["of a grant that nobody redeemed", [pending({ consent: yes() })], {}],
-    ["of what an issuer asserted", [standing({ consent: yes() } as never)], {}],
+    ["of what an issuer asserted", [asserted], {}],
     ["of a grant without one", [active()], {}],
     ["of another client's grant", [{ ...active({ consent: yes() }), client: ClientId.make("o".repeat(22)) }], {}],
     ["of another name then", [active({ consent: yes(client({ madeBy: "owner", about: { client_name: "x" } })) })], {}]
@@ -100,7 +110,7 @@ describe("a yes counts again", () => {
   for (const [what, grants, more] of rows) test(`never ${what}`, () => expect(remembered(grants, more)).toBeUndefined())
 
   test("never where the server does not remember", () => {
-    expect(remembered([grant], {}, policy as never)).toBeUndefined()
+    expect(remembered([grant], {}, policy)).toBeUndefined()
   })
 
   test("the latest of several, wherever it stands among grants that do not do", () => {
@@ -126,7 +136,7 @@ describe("a yes counts again", () => {
   })
 
   test("of a client of before that had the same document, never", () => {
-    const origin = { identifier: "https://a.example", since: after(1), document: { digest: "d" } } as never
+    const origin = { identifier, since: after(1), document: { ...read, digest: digestOf("d") } }
     const documents = client({ madeBy: "owner", origin })
     const consent = yes(documents)
     expect(remembered([active({ consent })], { client: documents })).toBeUndefined()
@@ -138,13 +148,13 @@ test("a yes lasts as long as somebody answers for the client, or thirty days, an
   const consent = yes()
   const proven = client({ provenAt: t0 })
   const answered = (approved: boolean) =>
-    client({ provenAt: t0, workspaceAccess: { answer: { approved, by: "x", at: t0 } } as never })
+    client({ provenAt: t0, workspaceAccess: { askedAt: t0, network: null, answer: { approved, by: "x", at: t0 } } })
   const rows: ReadonlyArray<readonly [Client, ReadonlyArray<boolean>]> = [
     [owners, [true, true, true]],
     [answered(true), [true, true, true]],
     [answered(false), [true, true, false]],
     [proven, [true, true, false]],
-    [client({ provenAt: t0, workspaceAccess: { asked: t0 } as never }), [true, true, false]],
+    [client({ provenAt: t0, workspaceAccess: { askedAt: t0, network: null, answer: null } }), [true, true, false]],
     [client(), [false, false, false]]
   ]
   for (const [of, counts] of rows) {

@@ -27,15 +27,14 @@ const servicesOf = (...keys: ReadonlyArray<number>) =>
   }) as unknown as Services
 const services = servicesOf(1)
 
-const callAt = (target: string, now: Instant = t0): Call =>
-  ({
-    request: requestOf("GET", target, {}),
-    workspace: theWorkspace,
-    path,
-    endpoint: path,
-    now,
-    requestId: "one"
-  }) as never
+const callAt = (target: string, now: Instant = t0): Call => ({
+  request: requestOf("GET", target, {}),
+  workspace: theWorkspace,
+  path,
+  endpoint: path,
+  now,
+  requestId: "one"
+})
 
 const ask = "response_type=code&client_id=x"
 const first = callAt(`${path}?${ask}`)
@@ -56,7 +55,7 @@ const step = (
   by = services
 ) => signInStep(by, call, prompt as Prompts, signedIn, about)
 
-type Told = "Enough" | "Missing" | "Unmet" | readonly [lead: string, asked: string | null, hints?: object]
+type Told = "Enough" | "Missing" | "Unmet" | readonly [lead: string, asked: string | null, hints?: object | null]
 
 /** What it comes to; of a way to the sign-in, which one it is. */
 const told = (found: ReturnType<typeof step>): Told =>
@@ -153,7 +152,7 @@ describe("a browser that comes back from the sign-in", () => {
   }
   const again = { user: "ada", session: "two" } as Partial<SignedIn>
   const at = (millis: number, more: Partial<SignedIn> = {}) => ada({ authenticatedAt: after(millis), ...more })
-  const login: Told = ["switchAt", "login", null] as never
+  const login: Told = ["switchAt", "login", null]
 
   const rows: ReadonlyArray<
     readonly [what: string, prompt: string, before: SignedIn | undefined, now: SignedIn, Told, AuthenticationAsked?]
@@ -173,7 +172,7 @@ describe("a browser that comes back from the sign-in", () => {
       "select_account",
       undefined,
       at(-2000),
-      ["switchAt", "select_account", null] as never
+      ["switchAt", "select_account", null]
     ],
     ["still as somebody else", "select_account", ada(), ada(), "Missing", { sub: "bob" }],
     [
@@ -203,7 +202,7 @@ describe("a browser that comes back from the sign-in", () => {
       "signInAt",
       "login",
       null
-    ] as never)
+    ])
   })
 
   test("from a stamp within a second takes what a host tells of that second", () => {
