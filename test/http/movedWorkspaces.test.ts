@@ -8,6 +8,7 @@ import type { Storage } from "../../core/ports/Storage.ts"
 import { Issuer, type Workspace } from "../../core/workspace/Workspace.ts"
 import {
   authorizeTarget,
+  bearing,
   codeFor,
   companies,
   decide,
@@ -177,6 +178,8 @@ describe("over HTTP", () => {
               const tokens = yield* signInToApp(world, client)
               const old = sealedBefore(world, tokens.access)
               expect(old).not.toBe(tokens.access)
+              const guarded = yield* world.guard("/orders", { scopes: [] }, bearing(old))
+              expect(guarded._tag).toBe(lived ? "Admitted" : "Refused")
               expect((yield* companies(world, old)).status).toBe(lived ? 200 : 401)
               const refreshed = yield* refresh(world, client, sealedBefore(world, tokens.refresh))
               expect(refreshed.status).toBe(lived ? 200 : 400)

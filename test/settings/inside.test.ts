@@ -229,6 +229,9 @@ describe("settings", () => {
         Effect.gen(function* () {
           const begin = yield* world.send("GET", "/t/one/settings", { as: "owner", host: "auth.example.com" })
           expect(header(begin, "location")).toBe("/t/one/settings/apps")
+          const away = yield* world.send("GET", "/t/one/settings/keys?q=a", { host: "auth.example.com" })
+          const back = encodeURIComponent("/t/one/settings/keys?q=a")
+          expect(header(away, "location")).toBe(`/login?return_to=${back}`)
           const page = yield* world.send("GET", "/t/one/settings/keys", { as: "owner", host: "auth.example.com" })
           expect(page.status).toBe(200)
           expect(page.body).toContain('action="/t/one/settings/keys"')
