@@ -169,6 +169,23 @@ describe("a guard of a resource elsewhere, in the server's own process", () => {
       })
     ))
 
+  test("takes a key of the workspace wherever it stands, listed or not", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const key = yield* world.services.grants.createKey(theWorkspace.id, { name: "job", expiresAt: null })
+        const access = world.reveal(key.text)
+        for (const [path, resource] of [
+          ["/orders", api],
+          ["/mcp", mcp],
+          ["/x", "https://unlisted.example"]
+        ] as const) {
+          expect([resource, yield* admitted(world, access, path, resource, ["api:read"])]).toEqual([resource, true])
+        }
+        const unnamed = yield* letIn(world, { scope: "api" })
+        expect(yield* admitted(world, unnamed.access, "/x", "https://unlisted.example", ["api:read"])).toBe(false)
+      })
+    ))
+
   test("says what the route needs, and where its metadata is", () =>
     listing((world) =>
       Effect.gen(function* () {
