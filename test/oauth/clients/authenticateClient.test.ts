@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { clientKey, readClientIdentifier } from "../../../core/client/ClientIdentifier.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
   form,
   formHeaders,
+  header,
   jsonOf,
   redirectUri,
   registerClient,
@@ -14,6 +16,7 @@ import {
   type Values
 } from "../../given/flow.ts"
 import { inWorld, realSignatures, type World } from "../../given/World.ts"
+import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const post = (world: World, fields: Values, authorization?: string) =>
   Effect.map(
@@ -130,5 +133,50 @@ test("the id of a record is no name of a client that goes by its own", () => {
         expect(yield* post(world, { ...fields, client_id: address })).toBe("200")
       }),
     { documents: web.layer() }
+  )
+})
+
+test("a client that nobody met is fetched at its network's cost, and one that cannot be is nobody", () => {
+  const web = new DocumentsWeb()
+  const address = web.publish("https://app.example.org/client.json")
+  const missing = web.publish("https://app.example.org/other.json", { client_id: address })
+  const { limiter, taken } = watchedLimiter()
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const send = (fields: Values, authorization?: string) => {
+          taken.length = 0
+          return world.send("POST", "/oauth/token", {
+            headers: { ...formHeaders, ...(authorization === undefined ? {} : { authorization }) },
+            body: form({ grant_type: "refresh_token", refresh_token: "x", ...fields })
+          })
+        }
+        const encoded = encodeURIComponent(missing)
+        for (const [fields, authorization] of [
+          [{ client_id: missing }, undefined],
+          [{}, basic(encoded, "")]
+        ] as const) {
+          const answer = yield* send(fields, authorization)
+          expect([answer.status, jsonOf(answer).error]).toEqual([401, "invalid_client"])
+          expect(header(answer, "www-authenticate") === undefined).toBe(authorization === undefined)
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "document_mismatch" })
+        }
+        expect((yield* send({ client_id: address })).status).toBe(400)
+        expect(taken).toContain("authorize ")
+        // With a record it is read anew at nobody's cost.
+        const app: TestClient = {
+          id: address,
+          secret: undefined,
+          redirectUri,
+          registrationUri: "",
+          registrationToken: ""
+        }
+        yield* signInToApp(world, app)
+        yield* TestClock.adjust("11 minutes")
+        web.asked.length = 0
+        expect((yield* send({ client_id: address })).status).toBe(400)
+        expect([web.asked, taken.filter((share) => share.startsWith("authorize"))]).toEqual([[address], []])
+      }),
+    { documents: web.layer(), limiter }
   )
 })

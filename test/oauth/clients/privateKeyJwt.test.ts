@@ -5,6 +5,7 @@ import { deviceGrant } from "../../../core/client/Profile.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { clientAuths } from "../../../core/oauth/clients/table.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
+import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const { issuer } = theWorkspace
 const now = t0 / 1000
@@ -162,6 +163,28 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     )
   )
+
+  test("counts as a failure of its network where its assertion was spent, and not where that cannot be known", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const [spent, other] = yield* Effect.promise(() =>
+            Promise.all([signed(es256, claimsOf(client)), signed(es256, claimsOf(client))])
+          )
+          expect(yield* ask(world, spent)).toEqual(granted)
+          taken.length = 0
+          expect(yield* ask(world, spent)).toEqual(refused)
+          expect(taken).toEqual([`client ${client}`, "failed_client "])
+          taken.length = 0
+          world.away.add("insert once")
+          expect((yield* ask(world, other)).status).toBe(503)
+          expect(taken).toEqual([`client ${client}`])
+        }),
+      { ...signing, limiter }
+    )
+  })
 
   test("of two requests with one assertion, at two processes at once, one gets tokens", () =>
     inWorld(
