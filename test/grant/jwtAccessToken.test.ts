@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { Client } from "../../core/client/Client.ts"
 import { actOf, actorsIn, claimsOf, isLongLived, mayBeJwt, mostActors } from "../../core/grant/jwtAccessToken.ts"
 import { ClientId, PlaceId } from "../../core/rules/Id.ts"
-import { ResourceRegistry } from "../../core/rules/Resource.ts"
+import { ResourceRegistry, Resources } from "../../core/rules/Resource.ts"
 import { ScopeRegistry, standardScopes } from "../../core/rules/Scope.ts"
 import { theWorkspace } from "../given/World.ts"
 import { active, after, client, me, scopes, standing, t0 } from "./given.ts"
@@ -35,7 +35,7 @@ test("a life is long that goes on for more than five minutes after an end", () =
 })
 
 describe("a JWT's claims", () => {
-  const token = (resources: ReadonlyArray<string> | null = null) => ({
+  const token = (resources: Resources | null = null) => ({
     access: {
       kind: "access" as const,
       grant: active().id,
@@ -43,17 +43,26 @@ describe("a JWT's claims", () => {
       epoch: 0,
       serial: "0123456789abcdef",
       scope: null,
-      resources: resources as never,
+      resources,
       binding: null,
       actors: null
     },
     refresh: null,
     scope: scopes("api")
   })
+  const readResources = Schema.decodeUnknownSync(Resources)
   const registry = (...ats: ReadonlyArray<string>) =>
     Schema.decodeUnknownSync(ResourceRegistry)(ats.map((at) => ({ at, name: "API" })))
   const audience = (resources: ResourceRegistry, named: ReadonlyArray<string> | null = null) =>
-    claimsOf({ ...theWorkspace, resources }, standardScopes, active(), token(named), me.client, "ref", t0).aud
+    claimsOf(
+      { ...theWorkspace, resources },
+      standardScopes,
+      active(),
+      token(named && readResources(named)),
+      me.client,
+      "ref",
+      t0
+    ).aud
 
   test("say for what it is: what was named, one as it is and several as a list, or all that takes its scopes", () => {
     const api = "https://api.example.com"

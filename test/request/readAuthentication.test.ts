@@ -71,9 +71,7 @@ describe("claims that are asked for by their names", () => {
     const claims = '{"userinfo":{"phone_number":null},"id_token":{"email":null,"nothing":null}}'
     const { answer, widened } = read({ claims })
     expect(widened).toEqual([["email", "phone"]])
-    expect(answer).toEqual(
-      Result.succeed({ scope: scopes("openid", "email", "phone"), signIn: { claims: ["email"] } }) as never
-    )
+    expect(answer).toEqual(Result.succeed({ scope: scopes("openid", "email", "phone"), signIn: { claims: ["email"] } }))
     const none = readAuthentication(claimScopes, client(), { claims }, signIn, () => signIn)
     expect(none).toEqual(Result.succeed({ scope: signIn, signIn: undefined }))
   })
