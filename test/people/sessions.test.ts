@@ -442,7 +442,7 @@ test("a session that a new password ended goes on in none, though nobody could r
       away.add("list session")
       yield* house.accounts.changePassword(house.workspace, ada.id, secret("another long password"), farewell)
       away.clear()
-      expect(yield* heard(house, web)).toEqual([])
+      expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([false, []])
       expect((yield* browser.signIn("ada@example.com", "another long password")).status).toBe(303)
       expect(yield* heard(house, web)).toEqual([sid])
       const bearing = { headers: { authorization: `Bearer ${access}` } }
