@@ -75,7 +75,9 @@ describe("a client that nobody let in", () => {
         const client = yield* registerClient(world, metadata)
         yield* actAlone(world, client)
         yield* signInToApp(world, client)
-        expect(yield* stored(world, client)).toMatchObject({ provenAt: expect.any(Number), expiresAt: null })
+        // Bun writes a matcher into what it is matched with, and that is what the store has.
+        const { expiresAt, provenAt } = (yield* stored(world, client)) ?? {}
+        expect([typeof provenAt, expiresAt]).toEqual(["number", null])
         yield* TestClock.adjust("400 days")
         yield* sweepAll(world.storage)
         const token = jsonOf(yield* actAlone(world, client)).access_token
