@@ -509,7 +509,7 @@ describe("a document's client", () => {
       [program]
     ))
 
-  test("is on record with the request that it came by, and is nobody where its host is blocked in that moment", () =>
+  test("is on record with the request that it came by, and is nobody in another process once its host is blocked", () =>
     withProgram(
       (world) =>
         Effect.gen(function* () {
@@ -528,7 +528,6 @@ describe("a document's client", () => {
             )
           for (const { id } of yield* rows()) yield* world.services.clients.remove(theWorkspace.id, id)
 
-          // Another process does not know of it yet when the client proves itself there.
           const elsewhere = yield* world.elsewhere
           expect((yield* elsewhere.send("GET", "/.well-known/oauth-authorization-server")).status).toBe(200)
           const opened = yield* world.services.openings.open(world.workspace)
