@@ -1,11 +1,15 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Schema } from "effect"
+import { removeIssuer } from "../../../core/engine/administerWorkspace.ts"
+import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
 import type { ConsentPage } from "../../../core/pages/Consent.ts"
 import { Pages } from "../../../core/ports/Pages.ts"
 import { ClientId, PlaceId } from "../../../core/rules/Id.ts"
 import { ResourceRegistry } from "../../../core/rules/Resource.ts"
+import { byOwner } from "../../given/auditContext.ts"
 import { deviceClient, enterCode, waitingDevice } from "../../given/devices.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import { bring, claimsFor, enterprise, login, signed, trust } from "../../given/enterprise.ts"
 import {
   authorizeTarget,
   form,
@@ -20,7 +24,7 @@ import {
   text,
   type Values
 } from "../../given/flow.ts"
-import { inWorld, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const orders = "https://orders.example"
 const documentAt = "https://app.example.org/client.json"
@@ -157,6 +161,26 @@ describe("what a consent page is told", () => {
         yield* open(world, yield* registerClient(world, { scope: "api profile" }), { scope: "api profile" })
         expect(shown().scopes.some(({ allowedBefore }) => allowedBefore === true)).toBe(false)
       })
+    ))
+
+  test("of scopes that an issuer asserted, as long as it is trusted", () =>
+    inHost(
+      (world, shown) =>
+        Effect.gen(function* () {
+          yield* trust(world)
+          const grantTypes = { grant_types: [jwtBearer.name, "authorization_code"], redirect_uris: [redirectUri] }
+          const client = { ...(yield* Effect.orDie(enterprise(world, grantTypes))), redirectUri }
+          yield* bring(world, client, yield* signed(claimsFor(client, { scope: "profile" })))
+          const before = Effect.fnUntraced(function* () {
+            yield* open(world, client, { scope: "api profile" })
+            return shown().scopes.flatMap(({ allowedBefore, scope }) => (allowedBefore === true ? [scope] : []))
+          })
+          expect<unknown>(yield* before()).toEqual(["profile"])
+          const opened = yield* world.services.openings.open(world.workspace)
+          yield* removeIssuer(world.services, byOwner(world), opened, login)
+          expect(yield* before()).toEqual([])
+        }).pipe(Effect.orDie),
+      { signatures: realSignatures }
     ))
 
   test("of scopes that the client has at each of the places that may be chosen", () =>
