@@ -60,6 +60,38 @@ describe("a password of an earlier release", () => {
       }),
       { cost }
     ))
+
+  test("is hashed anew beside those who have been here, though strangers queue", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book, passwords, signIn } = house.accounts
+        const { id } = yield* addAccount(house)
+        const bytes = new TextEncoder().encode("correct horse battery")
+        const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
+        yield* book.change(house.workspace.id, id, (account) => Option.some({ ...account, password: old }))
+        yield* Effect.forEach(Array.from({ length: 131 }), (_, at) =>
+          Effect.forkChild(
+            passwords.verify(secret("never answered"), Option.some("hash"), { network: `192.0.2.${at}` }),
+            { startImmediately: true }
+          )
+        )
+        const credentials = {
+          email: "ada@example.com",
+          password: secret("correct horse battery"),
+          network: "198.51.100.1",
+          deviceOf: () => Option.some("hers")
+        }
+        expect((yield* signIn(house.workspace.id, credentials, yield* currentInstant))._tag).toBe("SignedIn")
+        expect(yield* stored(house, id)).toStartWith("$argon2id$v=19$m=16,t=2,p=1$")
+      }),
+      {
+        cost,
+        hasher: (below) => ({
+          ...below,
+          verify: (typed, hash) => (reveal(typed) === "never answered" ? Effect.never : below.verify(typed, hash))
+        })
+      }
+    ))
 })
 
 describe("what may become a password", () => {

@@ -22,7 +22,7 @@ import {
   text
 } from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
-import { t0 } from "../given/World.ts"
+import { requestOf, t0 } from "../given/World.ts"
 import { addAccount, Browser, type House, httpWorkspace, inHouse, password, reveal, secret } from "./House.ts"
 
 const mozilla = "Mozilla/5.0"
@@ -246,6 +246,31 @@ test("a session of somebody whose account is gone opens nothing", () =>
       const secret = yield* sessionsIn(house).start({ id: house.accounts.book.newId(), epoch: 0 }, 0)
       const cookie = `__Host-tessera_session=${reveal(secret)}`
       expect((yield* house.send("GET", "/settings/profile", { headers: { cookie } })).status).toBe(303)
+    })
+  ))
+
+test("a password given again confirms a session of its person, unless that is leaving or gone by then", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { accounts, services, workspace } = house
+      const { id } = yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
+      const current = services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
+      const at = Option.getOrThrow(yield* current)
+      yield* TestClock.adjust("1 minute")
+      const now = yield* currentInstant
+      const confirm = (typed: string) =>
+        services.owner.confirm?.(workspace, at, secret(typed), now) ?? expect.unreachable("nothing confirms")
+      const confirmedAt = Effect.map(current, (found) => Option.getOrUndefined(found)?.confirmedAt)
+      expect([yield* confirm("not the password"), yield* confirmedAt]).toEqual([false, Instant.make(t0)])
+      expect([yield* confirm(password), yield* confirmedAt]).toEqual([true, now])
+      const { verify } = house.hashed
+      yield* accounts.book.change(workspace.id, id, (account) =>
+        Option.some({ ...account, _tag: "Leaving", since: now })
+      )
+      // Nothing is tried that would tell whether the password was right.
+      expect([yield* confirm(password), house.hashed.verify]).toEqual([false, verify])
     })
   ))
 
