@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from "jose"
 import { deviceGrant } from "../../../core/client/Profile.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
 import { clientAuths } from "../../../core/oauth/clients/table.ts"
+import { algorithms } from "../../../core/rules/Jwk.ts"
+import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
@@ -325,89 +328,116 @@ const signedAs = async (header: object, claims: string) => {
 
 type Forge = (client: string, other: string) => string | Promise<string>
 
-/** What nobody gets in by, each refused as `invalid_client`, and each without a word of why. */
-const hostile: Readonly<Record<string, Forge>> = {
-  "no signature": (client) => `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.`,
-  "the algorithm none": (client) => `${part({ alg: "none" })}.${part(claimsOf(client))}.`,
-  "the algorithm none, with a signature": (client) => `${part({ alg: "none" })}.${part(claimsOf(client))}.AAAA`,
-  "the algorithm None": (client) => `${part({ alg: "None" })}.${part(claimsOf(client))}.AAAA`,
-  "HMAC by the public key's JSON": (client) =>
-    byHmac(JSON.stringify(es256.jwk), claimsOf(client), { alg: "HS256", kid: "one" }),
-  "HMAC by the public key's coordinate": (client) => byHmac(String(es256.jwk.x), claimsOf(client), { alg: "HS256" }),
-  "HMAC called ES256": (client) => byHmac(JSON.stringify(es256.jwk), claimsOf(client), { alg: "ES256", kid: "one" }),
-  "no algorithm": (client) => `${part({ kid: "one" })}.${part(claimsOf(client))}.AAAA`,
-  "an algorithm that is a list": (client) => `${part({ alg: ["ES256"] })}.${part(claimsOf(client))}.AAAA`,
-  "an algorithm that is not here": (client) => `${part({ alg: "ES384" })}.${part(claimsOf(client))}.AAAA`,
-  "a key of one's own": async (client) => signed(another, claimsOf(client), { kid: "one" }),
-  "a key of one's own, named": async (client) => signed(another, claimsOf(client)),
-  "a key of one's own, embedded": async (client) => signed(another, claimsOf(client), { kid: "one", jwk: another.jwk }),
-  "a key of one's own, by address": async (client) =>
-    signed(another, claimsOf(client), { kid: "one", jku: "https://evil.example/jwks", x5u: "https://evil.example/x" }),
-  "a key of another kind": async (client) => signed(eddsa, claimsOf(client), { kid: "one" }),
-  "a key's name that leads elsewhere": async (client) => signed(es256, claimsOf(client), { kid: "../../one" }),
-  "a key's name with a quote": async (client) => signed(es256, claimsOf(client), { kid: "one' OR '1'='1" }),
-  "a key's name of a prototype": async (client) => signed(es256, claimsOf(client), { kid: "__proto__" }),
-  "an extension that must be understood": (client) => signedAs({ crit: ["x"], x: 1 }, part(claimsOf(client))),
-  "an extension that is not there": (client) => signedAs({ crit: ["x"] }, part(claimsOf(client))),
-  "an empty list of extensions": (client) => signedAs({ crit: [] }, part(claimsOf(client))),
-  "an extension that many know": (client) => signedAs({ b64: true, crit: ["b64"] }, part(claimsOf(client))),
-  "a payload that is not encoded": (client) => signedAs({ b64: false, crit: ["b64"] }, part(claimsOf(client))),
-  "a payload that is not encoded, unsaid": (client) => signedAs({ b64: false }, part(claimsOf(client))),
-  "claims that were changed": async (client, other) => {
-    const [header, , signature] = (await signed(es256, claimsOf(client))).split(".")
-    return `${header}.${part(claimsOf(other))}.${signature}`
+/** What nobody gets in by, each refused as `invalid_client` without a word of why; the audit stream alone is told. */
+const hostile: Readonly<Record<string, Readonly<Record<string, Forge>>>> = {
+  unreadable: {
+    "no signature": (client) => `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.`,
+    "the algorithm none": (client) => `${part({ alg: "none" })}.${part(claimsOf(client))}.`,
+    "a signature with padding": async (client) => `${await signed(es256, claimsOf(client))}==`,
+    "a signature with a line's end": async (client) => `${await signed(es256, claimsOf(client))}\n`,
+    "four parts": async (client) => `${await signed(es256, claimsOf(client))}.AAAA`,
+    "five parts": () => "a.b.c.d.e",
+    "two parts": (client) => `${part({ alg: "ES256" })}.${part(claimsOf(client))}`,
+    "nothing but dots": () => "..",
+    "no JWT": () => "assertion",
+    "a longer one than any": async (client) => signed(es256, claimsOf(client, { more: "x".repeat(9000) })),
+    "claims that are a list": async () => signed(es256, []),
+    "claims that are a text": async () => signed(es256, '"text"'),
+    "claims that are null": async () => signed(es256, "null"),
+    "claims that are no JSON": async () => signed(es256, "{"),
+    "claims that are no UTF-8": () => signedAs({}, Buffer.from([0xff, 0xfe]).toString("base64url"))
   },
-  "a header that was changed": async (client) => {
-    const [, claims, signature] = (await signed(es256, claimsOf(client))).split(".")
-    return `${part({ alg: "ES256", kid: "one", x: 1 })}.${claims}.${signature}`
+  assertion_algorithm: {
+    "the algorithm none, with a signature": (client) => `${part({ alg: "none" })}.${part(claimsOf(client))}.AAAA`,
+    "the algorithm None": (client) => `${part({ alg: "None" })}.${part(claimsOf(client))}.AAAA`,
+    "HMAC by the public key's JSON": (client) =>
+      byHmac(JSON.stringify(es256.jwk), claimsOf(client), { alg: "HS256", kid: "one" }),
+    "HMAC by the public key's coordinate": (client) => byHmac(String(es256.jwk.x), claimsOf(client), { alg: "HS256" }),
+    "no algorithm": (client) => `${part({ kid: "one" })}.${part(claimsOf(client))}.AAAA`,
+    "an algorithm that is a list": (client) => `${part({ alg: ["ES256"] })}.${part(claimsOf(client))}.AAAA`,
+    "an algorithm that is not here": (client) => `${part({ alg: "ES384" })}.${part(claimsOf(client))}.AAAA`
   },
-  "a signature cut short": async (client) => (await signed(es256, claimsOf(client))).slice(0, -2),
-  "a signature of zeros": (client) =>
-    `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.${Buffer.alloc(64).toString("base64url")}`,
-  "a signature with padding": async (client) => `${await signed(es256, claimsOf(client))}==`,
-  "a signature with a line's end": async (client) => `${await signed(es256, claimsOf(client))}\n`,
-  "four parts": async (client) => `${await signed(es256, claimsOf(client))}.AAAA`,
-  "five parts": () => "a.b.c.d.e",
-  "two parts": (client) => `${part({ alg: "ES256" })}.${part(claimsOf(client))}`,
-  "nothing but dots": () => "..",
-  "no JWT": () => "assertion",
-  "a longer one than any": async (client) => signed(es256, claimsOf(client, { more: "x".repeat(9000) })),
-  "claims that are a list": async () => signed(es256, []),
-  "claims that are a text": async () => signed(es256, '"text"'),
-  "claims that are null": async () => signed(es256, "null"),
-  "claims that are no JSON": async () => signed(es256, "{"),
-  "claims that are no UTF-8": () => signedAs({}, Buffer.from([0xff, 0xfe]).toString("base64url")),
-  "no issuer": async (client) => signed(es256, claimsOf(client, { iss: undefined })),
-  "another issuer": async (client, other) => signed(es256, claimsOf(client, { iss: other })),
-  "no subject": async (client) => signed(es256, claimsOf(client, { sub: undefined })),
-  "another client as the subject": async (client, other) => signed(es256, claimsOf(client, { sub: other })),
-  "another client in all": async (_, other) => signed(es256, claimsOf(other)),
-  "a subject that is a list": async (client) => signed(es256, claimsOf(client, { sub: [client] })),
-  "a client that is not there": async () => signed(es256, claimsOf("AAAAAAAAAAAAAAAAAAAAAA")),
-  "no audience": async (client) => signed(es256, claimsOf(client, { aud: undefined })),
-  "another server": async (client) => signed(es256, claimsOf(client, { aud: "https://evil.example" })),
-  "a list with this server": async (client) => signed(es256, claimsOf(client, { aud: [issuer] })),
-  "a list with this server and another": async (client) =>
-    signed(es256, claimsOf(client, { aud: [issuer, "https://evil.example"] })),
-  "the issuer with a slash": async (client) => signed(es256, claimsOf(client, { aud: `${issuer}/` })),
-  "the issuer in other letters": async (client) => signed(es256, claimsOf(client, { aud: issuer.toUpperCase() })),
-  "the issuer's beginning": async (client) => signed(es256, claimsOf(client, { aud: issuer.slice(0, -1) })),
-  "the issuer and more": async (client) => signed(es256, claimsOf(client, { aud: `${issuer}.evil.example` })),
-  "another endpoint of this server": async (client) =>
-    signed(es256, claimsOf(client, { aud: `${issuer}/oauth/revoke` })),
-  "the client itself as the audience": async (client) => signed(es256, claimsOf(client, { aud: client })),
-  "no jti": async (client) => signed(es256, claimsOf(client, { jti: undefined })),
-  "an empty jti": async (client) => signed(es256, claimsOf(client, { jti: "" })),
-  "a number as the jti": async (client) => signed(es256, claimsOf(client, { jti: 1 })),
-  "a jti without an end": async (client) => signed(es256, claimsOf(client, { jti: "x".repeat(257) })),
-  "a proof of possession": async (client) => signed(es256, claimsOf(client), { typ: "dpop+jwt" }),
-  "an access token": async (client) => signed(es256, claimsOf(client), { typ: "at+jwt" }),
-  "an ID token's sibling": async (client) => signed(es256, claimsOf(client), { typ: "oauth-id-jag+jwt" }),
-  "two subjects, the last another's": async (client, other) =>
-    signed(
-      es256,
-      `{"sub":"${client}","iss":"${client}","aud":"${issuer}","jti":"d","exp":${now + 60},"sub":"${other}"}`
-    )
+  bad_assertion: {
+    "HMAC called ES256": (client) => byHmac(JSON.stringify(es256.jwk), claimsOf(client), { alg: "ES256", kid: "one" }),
+    "a key of one's own": async (client) => signed(another, claimsOf(client), { kid: "one" }),
+    "a key of one's own, embedded": async (client) =>
+      signed(another, claimsOf(client), { kid: "one", jwk: another.jwk }),
+    "a key of one's own, by address": async (client) =>
+      signed(another, claimsOf(client), {
+        kid: "one",
+        jku: "https://evil.example/jwks",
+        x5u: "https://evil.example/x"
+      }),
+    "an extension that must be understood": (client) => signedAs({ crit: ["x"], x: 1 }, part(claimsOf(client))),
+    "an extension that is not there": (client) => signedAs({ crit: ["x"] }, part(claimsOf(client))),
+    "an empty list of extensions": (client) => signedAs({ crit: [] }, part(claimsOf(client))),
+    "an extension that many know": (client) => signedAs({ b64: true, crit: ["b64"] }, part(claimsOf(client))),
+    "a payload that is not encoded": (client) => signedAs({ b64: false, crit: ["b64"] }, part(claimsOf(client))),
+    "a payload that is not encoded, unsaid": (client) => signedAs({ b64: false }, part(claimsOf(client))),
+    "a header that was changed": async (client) => {
+      const [, claims, signature] = (await signed(es256, claimsOf(client))).split(".")
+      return `${part({ alg: "ES256", kid: "one", x: 1 })}.${claims}.${signature}`
+    },
+    "a signature cut short": async (client) => (await signed(es256, claimsOf(client))).slice(0, -2),
+    "a signature of zeros": (client) =>
+      `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.${Buffer.alloc(64).toString("base64url")}`
+  },
+  assertion_key_unknown: {
+    "a key of one's own, named": async (client) => signed(another, claimsOf(client)),
+    "a key of another kind": async (client) => signed(eddsa, claimsOf(client), { kid: "one" }),
+    "a key's name that leads elsewhere": async (client) => signed(es256, claimsOf(client), { kid: "../../one" }),
+    "a key's name with a quote": async (client) => signed(es256, claimsOf(client), { kid: "one' OR '1'='1" }),
+    "a key's name of a prototype": async (client) => signed(es256, claimsOf(client), { kid: "__proto__" }),
+    "claims that were changed": async (client, other) => {
+      const [header, , signature] = (await signed(es256, claimsOf(client))).split(".")
+      return `${header}.${part(claimsOf(other))}.${signature}`
+    },
+    "another client as the subject": async (client, other) => signed(es256, claimsOf(client, { sub: other })),
+    "another client in all": async (_, other) => signed(es256, claimsOf(other)),
+    "two subjects, the last another's": async (client, other) =>
+      signed(
+        es256,
+        `{"sub":"${client}","iss":"${client}","aud":"${issuer}","jti":"d","exp":${now + 60},"sub":"${other}"}`
+      )
+  },
+  assertion_subject: {
+    "no issuer": async (client) => signed(es256, claimsOf(client, { iss: undefined })),
+    "another issuer": async (client, other) => signed(es256, claimsOf(client, { iss: other }))
+  },
+  unknown: {
+    "no subject": async (client) => signed(es256, claimsOf(client, { sub: undefined })),
+    "a subject that is a list": async (client) => signed(es256, claimsOf(client, { sub: [client] })),
+    "a client that is not there": async () => signed(es256, claimsOf("AAAAAAAAAAAAAAAAAAAAAA"))
+  },
+  assertion_audience: {
+    "no audience": async (client) => signed(es256, claimsOf(client, { aud: undefined })),
+    "another server": async (client) => signed(es256, claimsOf(client, { aud: "https://evil.example" })),
+    "a list with this server": async (client) => signed(es256, claimsOf(client, { aud: [issuer] })),
+    "a list with this server and another": async (client) =>
+      signed(es256, claimsOf(client, { aud: [issuer, "https://evil.example"] })),
+    "the issuer with a slash": async (client) => signed(es256, claimsOf(client, { aud: `${issuer}/` })),
+    "the issuer in other letters": async (client) => signed(es256, claimsOf(client, { aud: issuer.toUpperCase() })),
+    "the issuer's beginning": async (client) => signed(es256, claimsOf(client, { aud: issuer.slice(0, -1) })),
+    "the issuer and more": async (client) => signed(es256, claimsOf(client, { aud: `${issuer}.evil.example` })),
+    "another endpoint of this server": async (client) =>
+      signed(es256, claimsOf(client, { aud: `${issuer}/oauth/revoke` })),
+    "the client itself as the audience": async (client) => signed(es256, claimsOf(client, { aud: client }))
+  },
+  assertion_without_id: {
+    "no jti": async (client) => signed(es256, claimsOf(client, { jti: undefined })),
+    "an empty jti": async (client) => signed(es256, claimsOf(client, { jti: "" })),
+    "a number as the jti": async (client) => signed(es256, claimsOf(client, { jti: 1 })),
+    "a jti without an end": async (client) => signed(es256, claimsOf(client, { jti: "x".repeat(257) }))
+  },
+  assertion_type: {
+    "a proof of possession": async (client) => signed(es256, claimsOf(client), { typ: "dpop+jwt" }),
+    "an access token": async (client) => signed(es256, claimsOf(client), { typ: "at+jwt" }),
+    "an ID token's sibling": async (client) => signed(es256, claimsOf(client), { typ: "oauth-id-jag+jwt" })
+  },
+  assertion_from_the_future: {
+    "a time that no number holds": async (client) =>
+      signed(es256, `{"sub":"${client}","iss":"${client}","aud":"${issuer}","jti":"t","exp":${now + 60},"iat":-1e999}`)
+  }
 }
 
 describe("a hostile assertion", () => {
@@ -422,7 +452,10 @@ describe("a hostile assertion", () => {
       signing
     ))
 
-  test.each(Object.entries(hostile))("with %s is no proof", (_, forge) =>
+  const rows = Object.entries(hostile).flatMap(([reason, all]) =>
+    Object.entries(all).map(([what, forge]) => [what, reason, forge] as const)
+  )
+  test.each(rows)("with %s is no proof: %s", (_, reason, forge) =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -430,12 +463,33 @@ describe("a hostile assertion", () => {
           const other = yield* registered(world, { jwks: { keys: [another.jwk] } })
           const assertion = yield* Effect.promise(async () => forge(client, other))
           expect(yield* ask(world, assertion)).toEqual(refused)
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason })
           // And nothing of it was kept.
           expect(world.calls.insert.filter((kind) => kind === "once")).toEqual([])
         }),
       signing
     )
   )
+
+  test("of which half came is one all the same: its client is not let in by its name alone", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { token_endpoint_auth_method: "none", grant_types: undefined })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          const halves: ReadonlyArray<readonly [Record<string, string>, number]> = [
+            [{}, 200],
+            [{ client_assertion_type: assertionType }, 401],
+            [{ client_assertion: assertion }, 401]
+          ]
+          for (const [half, status] of halves) {
+            const body = new URLSearchParams({ client_id: client, token: "x", ...half }).toString()
+            const answer = yield* world.send("POST", "/oauth/revoke", { headers: form, body })
+            expect([half, answer.status]).toEqual([half, status])
+          }
+        }),
+      signing
+    ))
 
   const beside: ReadonlyArray<readonly [string, Record<string, string>, { status: number; error: string }]> = [
     ["a secret", { client_secret: "secret" }, { status: 400, error: "invalid_request" }],
@@ -518,8 +572,11 @@ describe("a registration of keys", () => {
     "more keys than a client may take": { jwks: { keys: Array(20).fill(rsa.jwk) } },
     "an address without TLS": { jwks_uri: "http://app.example.org/jwks" },
     "an address with a password": { jwks_uri: "https://a:b@app.example.org/jwks" },
+    "an address with a name": { jwks_uri: "https://a@app.example.org/jwks" },
+    "an address with nothing but a password": { jwks_uri: "https://:b@app.example.org/jwks" },
     "an address with a fragment": { jwks_uri: "https://app.example.org/jwks#x" },
     "an address that is none": { jwks_uri: "https://" },
+    "an address that cannot be read": { jwks_uri: "https://[" },
     "an algorithm that is a secret's": {
       jwks: { keys: [es256.jwk] },
       token_endpoint_auth_signing_alg: "HS256"
@@ -537,6 +594,36 @@ describe("a registration of keys", () => {
       signing
     )
   )
+
+  test("is told what is wrong: that a key is a secret no more, or what keys are taken", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const toldOf = (metadata: Record<string, unknown>) =>
+            Effect.map(register(world, metadata), ({ body }) => String(body.error_description))
+          const wrongSet = yield* toldOf({ jwks: { keys: "key" } })
+          const secret = yield* toldOf({ jwks: { keys: [{ ...es256.jwk, d: "AAAA" }] } })
+          expect(secret).not.toBe(wrongSet)
+          expect(yield* toldOf({ jwks: { keys: [es256.jwk, { ...another.jwk, d: "BBBB" }] } })).toBe(secret)
+          const none = yield* toldOf({ jwks: { keys: [{ kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }] } })
+          expect(none).toContain(algorithms.join(", "))
+        }),
+      signing
+    ))
+
+  test("has keys or an address, as it was told, and an algorithm where it named one", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const jwksUri = "https://app.example.org/jwks"
+          const fetched = (yield* register(world, { jwks_uri: jwksUri })).body
+          expect([fetched.jwks_uri, "jwks" in fetched]).toEqual([jwksUri, false])
+          expect("token_endpoint_auth_signing_alg" in fetched).toBe(false)
+          const given = (yield* register(world, { jwks: { keys: [es256.jwk] } })).body
+          expect(["jwks_uri" in given, given.jwks]).toEqual([false, { keys: [es256.jwk] }])
+        }),
+      signing
+    ))
 
   test("passes over keys that are for something else", () =>
     inWorld(
@@ -560,6 +647,33 @@ describe("a registration of keys", () => {
         }),
       signing
     ))
+
+  test("at an address is fetched anew for a key that is named and not known, and for no other", () => {
+    const web = new DocumentsWeb()
+    const jwksUri = "https://app.example.org/jwks"
+    const publish = (...keys: ReadonlyArray<JWK>) => web.pages.set(jwksUri, { body: { keys } })
+    publish(es256.jwk)
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks_uri: jwksUri })
+          const by = (signer: Signer, header: object) =>
+            Effect.flatMap(
+              Effect.promise(() => signed(signer, claimsOf(client), header)),
+              (assertion) => ask(world, assertion)
+            )
+          expect(yield* by(es256, {})).toEqual(granted)
+          publish(es256.jwk, another.jwk)
+          yield* TestClock.adjust("61 seconds")
+          const asked = web.asked.length
+          for (const kid of [undefined, 2, null]) expect(yield* by(another, { kid })).toEqual(refused)
+          expect(web.asked.length).toBe(asked)
+          expect(yield* by(another, {})).toEqual(granted)
+          expect(web.asked.slice(asked)).toEqual([jwksUri])
+        }),
+      { ...signing, documents: web.layer() }
+    )
+  })
 
   test("is one of the table of methods only once", () => {
     expect(clientAuths.filter(({ name }) => name === "private_key_jwt").length).toBe(1)
