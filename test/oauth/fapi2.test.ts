@@ -18,6 +18,7 @@ import {
   jsonOf,
   redirectUri,
   registerClient,
+  tokenRequest,
   type Values,
   verifier
 } from "../given/flow.ts"
@@ -794,6 +795,26 @@ describe("the profile of a client", () => {
         const secretive = yield* registerClient(world)
         expect(yield* set(secretive.id, "fapi2")).toMatchObject({ broken: [expect.any(String)] })
       })
+    ))
+
+  test("takes no secret of a client that comes to be held to it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+          const status = Effect.map(
+            tokenRequest(world, client, { grant_type: "client_credentials" }),
+            ({ status }) => status
+          )
+          expect(yield* status).toBe(200)
+          yield* world.services.clients.change(theWorkspace.id, ClientId.make(client.id), (stored) => ({
+            ...stored,
+            members: { ...stored.members, ...fapi, dpop_bound_access_tokens: false }
+          }))
+          expect(yield* status).toBe(401)
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "wrong_method" })
+        }),
+      { signatures: realSignatures }
     ))
 
   test("of a whole server refuses a client that could prove itself before", () =>

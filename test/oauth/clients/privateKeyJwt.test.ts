@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from "jose"
+import { readClientIdentifier } from "../../../core/client/ClientIdentifier.ts"
 import { deviceGrant } from "../../../core/client/Profile.ts"
-import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { assertionType, checkAssertion } from "../../../core/oauth/clients/assertion.ts"
 import { clientAuths } from "../../../core/oauth/clients/table.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
 import { algorithms } from "../../../core/rules/Jwk.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
@@ -96,6 +98,31 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     )
   )
+
+  test.each([undefined, "JWT", "jwt", "client-authentication+jwt"])("is itself by an assertion of the type %p", (typ) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client), { typ }))
+          expect(yield* ask(world, assertion)).toEqual(granted)
+        }),
+      signing
+    )
+  )
+
+  test("is remembered by an id of so many characters, until its assertion would be too old: to the millisecond", () => {
+    const client = Option.getOrThrow(readClientIdentifier("A".repeat(22)))
+    const expected = { client, audiences: [issuer], now: Instant.make(t0) }
+    const checked = (over: Record<string, unknown>) =>
+      checkAssertion({}, claimsOf(client, { jti: "one", ...over }), expected)
+    const good = (jti: string, until: number) => Result.succeed({ jti, until: Instant.make(until) })
+    expect(checked({})).toEqual(good("one", t0 + 70_000))
+    expect(checked({ exp: now + 60.0004 })).toEqual(good("one", t0 + 70_001))
+    expect(checked({ exp: now - 9 })).toEqual(good("one", t0 + 1000))
+    expect(checked({ jti: "x".repeat(256) })).toEqual(good("x".repeat(256), t0 + 70_000))
+    expect(checked({ jti: "x".repeat(257) })).toEqual(Result.fail("assertion_without_id"))
+  })
 
   test("has ids of its own for what it signs: another client may have used the same", () =>
     inWorld(

@@ -4,7 +4,9 @@ import { TestClock } from "effect/testing"
 import { clientKey, readClientIdentifier } from "../../../core/client/ClientIdentifier.ts"
 import { answerByIdentifier } from "../../../core/engine/administerClients.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
+import type { Services } from "../../../core/http/Route.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { tokenEndpoint } from "../../../core/oauth/endpoints/token.ts"
 import { grantTypes } from "../../../core/oauth/grants/table.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
@@ -31,7 +33,16 @@ import {
   tokensOf
 } from "../../given/flow.ts"
 import { assertionOf, keyOf as signerOf } from "../../given/pushing.ts"
-import { inWorld, keyFrom, realSignatures, type Sent, type World, type WorldOptions } from "../../given/World.ts"
+import {
+  inWorld,
+  keyFrom,
+  realSignatures,
+  requestOf,
+  type Sent,
+  t0,
+  type World,
+  type WorldOptions
+} from "../../given/World.ts"
 import { voucher } from "../voucher.ts"
 
 const atConsent = { registrationRows: "at_consent" } as const
@@ -846,6 +857,42 @@ describe("races of a registration without a record", () => {
         expect(world.audit.filter(({ event }) => event._tag === "ClientRegistered")).toHaveLength(1)
         const { values } = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
         expect(values).toHaveLength(1)
+      })
+    ))
+
+  test("a deletion between a client's proof and its first tokens: it is gone, and gets none", () =>
+    inRowless((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const elsewhere = yield* world.elsewhere
+        const { brought } = world.services
+        const services: Services = {
+          ...world.services,
+          brought: {
+            ...brought,
+            record: (...asked) =>
+              Effect.andThen(
+                Effect.map(own(elsewhere, client, "DELETE"), ({ status }) => expect(status).toBe(204)),
+                brought.record(...asked)
+              )
+          }
+        }
+        const handler = tokenEndpoint.methods.POST?.handler(services) ?? expect.unreachable()
+        const refusal = yield* Effect.flip(
+          handler({
+            request: requestOf("POST", tokenEndpoint.path, {
+              headers: formHeaders,
+              body: form({ grant_type: "client_credentials", client_id: client.id, client_secret: client.secret })
+            }),
+            workspace: world.workspace,
+            path: tokenEndpoint.path,
+            endpoint: tokenEndpoint.path,
+            now: Instant.make(t0),
+            requestId: "one"
+          })
+        )
+        expect(refusal).toMatchObject({ _tag: "InvalidClient", reason: "unknown", triedHeader: false })
+        expect(world.audit.filter(({ event }) => event._tag === "TokensIssued")).toEqual([])
       })
     ))
 
