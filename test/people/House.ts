@@ -244,3 +244,11 @@ export class Browser {
 }
 
 export const reveal = Redacted.value<string>
+
+export const cookiesOf = (response: HttpResponse) =>
+  response.headers.filter(([name]) => name === "set-cookie").map(([, value]) => value)
+
+export const sessionOf = (browser: Browser) => browser.cookies.get("__Host-tessera_session")
+
+export const isSignedIn = (browser: Browser) =>
+  Effect.map(browser.get("/settings/profile"), ({ status }) => status === 200)
