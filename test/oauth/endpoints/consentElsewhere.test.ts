@@ -4,6 +4,7 @@ import type { HttpResponse } from "../../../core/http/Http.ts"
 import { Pages } from "../../../core/ports/Pages.ts"
 import type { UserPlace } from "../../../core/ports/ResourceOwner.ts"
 import { PlaceId } from "../../../core/rules/Id.ts"
+import { deviceClient, enterCode, waitingDevice } from "../../given/devices.ts"
 import {
   authorizeTarget,
   form,
@@ -207,6 +208,28 @@ describe("a consent page of the host's own, elsewhere", () => {
       beside
     ))
 
+  test("sends a person back to us where a device asks for what they cannot allow: it has no address of its own", () => {
+    const places: Array<UserPlace> = []
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const device = yield* deviceClient(world)
+          yield* prove(world, device)
+          const { userCode } = yield* waitingDevice(world, device, { scope: "profile" })
+          const sent = yield* enterCode(world, userCode)
+          const request = new URL(text(header(sent, "location")), world.workspace.issuer).searchParams.get("request")
+          const ask = world.send("GET", `/consent/model?${form({ request: text(request) })}`, { as: "alice" })
+          expect(jsonOf(yield* ask).state).toBe("consent")
+          places.push({ id: PlaceId.make("acme"), label: "Acme", scopes: [] })
+          const told = jsonOf(yield* ask)
+          expect(told).toEqual({ state: "refused", continueTo: `/oauth/authorize?${request}` })
+          const page = yield* world.send("GET", text(told.continueTo), { as: "alice" })
+          expect([page.status, header(page, "location")]).toEqual([400, undefined])
+        }),
+      { ...beside, places: () => places }
+    )
+  })
+
   test("answers for its own session, person and request alone", () =>
     inWorld(
       (world) =>
@@ -273,8 +296,10 @@ describe("a consent page of the host's own, elsewhere", () => {
       inWorld(
         (world) =>
           Effect.gen(function* () {
-            const told = yield* openPage(world, yield* registerClient(world), { origin: "https://evil.example" })
-            expect(told.headers.filter(([name]) => name.startsWith("access-control"))).toEqual([])
+            for (const origin of ["https://evil.example", new URL(world.workspace.issuer).origin]) {
+              const told = yield* openPage(world, yield* registerClient(world), { origin })
+              expect(told.headers.filter(([name]) => name.startsWith("access-control"))).toEqual([])
+            }
           }),
         beside
       ),

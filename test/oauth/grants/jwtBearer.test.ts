@@ -6,6 +6,7 @@ import { blockClientHost, changeIssuer, removeIssuer } from "../../../core/engin
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
 import { DocumentFault, Documents } from "../../../core/ports/Documents.ts"
 import { SignatureFault } from "../../../core/ports/Signatures.ts"
+import { ClientId } from "../../../core/rules/Id.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { settingsEndpoints } from "../../../core/settings/settingsEndpoints.ts"
 import { byOwner } from "../../given/auditContext.ts"
@@ -39,6 +40,7 @@ import {
   text
 } from "../../given/flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+import { approved } from "../../grant/given.ts"
 
 const { issuer } = theWorkspace
 const day = 24 * 60 * 60 * 1000
@@ -345,6 +347,22 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
     )
   )
 
+  test("takes over no record of another kind that has its grant's id", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const { grants } = world.services
+        yield* bring(world, client, yield* signed(claimsFor(client)))
+        const [grant] = yield* grantsOf(world)
+        const id = grant?.id ?? expect.unreachable("no grant")
+        yield* grants.removeGrant(theWorkspace.id, id)
+        yield* grants.begin(theWorkspace, approved({ client: ClientId.make(client.id) }), id)
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidGrant", reason: "wrong_kind" })
+        expect((yield* grants.approvalOf(theWorkspace, id))._tag).toBe("Waiting")
+      })
+    ))
+
   test("is for clients that prove themselves", () =>
     inCompany(({ world }) =>
       Effect.gen(function* () {
@@ -478,6 +496,9 @@ describe("a document's client", () => {
           yield* trust(world)
           const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
           expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
+          // Nor can an owner name it beside an issuer.
+          const other = { issuer: "https://login.other.example", clients: [client.id] }
+          expect(yield* Effect.flip(trust(world, other))).toMatchObject({ _tag: "BadIssuer" })
         }),
       { signatures: realSignatures, policy: { registrationRows: "at_consent" } }
     ))
