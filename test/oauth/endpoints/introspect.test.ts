@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { createKey } from "../../../core/engine/administerGrants.ts"
 import type { Grants } from "../../../core/engine/Grants.ts"
 import type { KeyTerms } from "../../../core/grant/apiKey.ts"
+import type { Services } from "../../../core/http/Route.ts"
 import { introspectEndpoint } from "../../../core/oauth/endpoints/introspect.ts"
 import { ClientId, type GrantId, PlaceId, UserId } from "../../../core/rules/Id.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
@@ -48,6 +49,22 @@ const alice = UserId.make("alice")
 const lastMark = (world: World) => {
   const issued = world.audit.map(({ event }) => event).findLast((event) => event._tag === "TokensIssued")
   return issued?.grant ?? "none was issued"
+}
+
+/** By the handler itself, with other services than the server's. */
+const introspecting = (world: World, other: Partial<Services>, client: TestClient, token: string) => {
+  const handler = introspectEndpoint.methods.POST?.handler({ ...world.services, ...other }) ?? expect.unreachable()
+  return handler({
+    request: requestOf("POST", "/oauth/introspect", {
+      headers: formHeaders,
+      body: form({ client_id: client.id, client_secret: client.secret, token })
+    }),
+    workspace: world.workspace,
+    path: "/oauth/introspect",
+    endpoint: "/oauth/introspect",
+    now: Instant.make(t0),
+    requestId: "one"
+  })
 }
 
 describe("introspection by a client (RFC 7662)", () => {
@@ -158,6 +175,12 @@ describe("introspection by a client (RFC 7662)", () => {
             ...common,
             exp: t0 / 1000 + 30 * 24 * 3600
           })
+          // Where nothing shows a bound token any more it opens nothing; a refresh token needs nothing that does.
+          const presentations = world.services.presentations.filter(({ scheme }) => scheme !== "DPoP")
+          expect(presentations).toHaveLength(world.services.presentations.length - 1)
+          const told = (token: string) =>
+            Effect.map(introspecting(world, { presentations }, client, token), (answer) => jsonOf(answer).active)
+          expect([yield* told(tokens.access), yield* told(tokens.refresh)]).toEqual([false, true])
         }),
       { places: () => [{ id: PlaceId.make("acme"), label: "Acme" }], signatures: realSignatures }
     )
@@ -304,24 +327,8 @@ describe("introspection by a client (RFC 7662)", () => {
             examine: (...asked) =>
               Effect.andThen(Effect.ignore(end(world, id, found.workspaceGrant)), examine(...asked))
           }
-          const call = {
-            request: requestOf("POST", "/oauth/introspect", {
-              headers: formHeaders,
-              body: form({
-                client_id: client.id,
-                client_secret: client.secret,
-                token: String(jsonOf(made).access_token)
-              })
-            }),
-            workspace: world.workspace,
-            path: "/oauth/introspect",
-            endpoint: "/oauth/introspect",
-            now: Instant.make(t0),
-            requestId: "one"
-          }
-          const handler =
-            introspectEndpoint.methods.POST?.handler({ ...world.services, grants }) ?? expect.unreachable()
-          const refusal = yield* Effect.flip(handler(call))
+          const asked = introspecting(world, { grants }, client, String(jsonOf(made).access_token))
+          const refusal = yield* Effect.flip(asked)
           expect(refusal._tag).toBe("InvalidClient")
         })
       ))
@@ -450,6 +457,22 @@ describe("introspection by a resource server", () => {
         const statusWith = (key: string) => Effect.map(companies(world, key), ({ status }) => status)
         expect([yield* statusWith(asks), yield* statusWith(narrow)]).toEqual([403, 200])
       })
+    ))
+
+  test("is not who shows something by a scheme that keys have not: that is a client, or nobody", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const { access: token } = yield* signInToApp(world, client)
+          const dpop = { authorization: `DPoP ${token}` }
+          for (const own of [{}, { client_id: client.id, client_secret: client.secret }]) {
+            const shown = yield* ask(world, { ...own, token }, dpop)
+            expect([shown.status, jsonOf(shown).error]).toEqual([401, "invalid_client"])
+            expect(header(shown, "www-authenticate")).toStartWith("Basic")
+          }
+        }),
+      { signatures: realSignatures }
     ))
 
   test("is refused with anything but a live key", () =>
