@@ -5,6 +5,7 @@ import { isActive, normaliseEmail, passwordBytes } from "../../core/people/Accou
 import { fitPassword, makePasswords, type Waiting } from "../../core/people/Passwords.ts"
 import { SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { makeSignIn } from "../../core/people/signIn.ts"
+import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { Overloaded } from "../../core/rules/Refusal.ts"
@@ -296,6 +297,33 @@ describe("hashing", () => {
         expect(yield* turnedAway("192.0.2.1", Option.none())).toMatchObject({ limit: "sign_in_network" })
         expect((yield* turnedAway("192.0.2.1", device))._tag).toBe("Overloaded")
         expect((yield* turnedAway("192.0.2.2", Option.none()))._tag).toBe("Overloaded")
+      })
+    ))
+
+  test("that nobody waited for, or that the server failed, counts against no network", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const { book, passwords, sessions } = house.accounts
+        const throttle = new SignInThrottle()
+        const away = { ...book, byEmail: () => new StorageUnavailable({ outcome: "not_done", message: "away" }) }
+        const credentials = {
+          email: "ada@example.com",
+          password: secret("correct horse battery"),
+          network: "192.0.2.1",
+          deviceOf: () => Option.none<string>()
+        }
+        const now = yield* currentInstant
+        for (const [accounts, verify] of [
+          [book, () => Effect.interrupt],
+          [book, () => Effect.die("broken")],
+          [away, passwords.verify]
+        ] as const) {
+          const signIn = makeSignIn(accounts, { ...passwords, verify }, sessions, Option.some(throttle))
+          for (let tries = 0; tries < 300; tries++) yield* Effect.exit(signIn(house.workspace.id, credentials, now))
+        }
+        const signIn = makeSignIn(book, passwords, sessions, Option.some(throttle))
+        expect((yield* signIn(house.workspace.id, credentials, now))._tag).toBe("SignedIn")
       })
     ))
 

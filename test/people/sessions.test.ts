@@ -274,6 +274,60 @@ test("a password given again confirms a session of its person, unless that is le
     })
   ))
 
+test("guesses of a password given again slow down the session that they come from, and no other", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { services, workspace } = house
+      yield* addAccount(house)
+      const now = yield* currentInstant
+      const confirmIn = Effect.fnUntraced(function* (browser: Browser) {
+        const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
+        const here = yield* services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
+        const at = Option.getOrThrow(here)
+        return (typed: string) =>
+          Effect.match(
+            services.owner.confirm?.(workspace, at, secret(typed), now) ?? expect.unreachable("no confirm"),
+            {
+              onSuccess: (fits) => (fits ? "confirmed" : "wrong"),
+              onFailure: ({ _tag }) => _tag
+            }
+          )
+      })
+      const inOne = yield* confirmIn(yield* signedIn(house, "firefox"))
+      const inAnother = yield* confirmIn(yield* signedIn(house, "edge"))
+      let last = "wrong"
+      for (let guesses = 0; guesses < 100 && last === "wrong"; guesses++) last = yield* inOne("a guess")
+      expect([last, yield* inOne(password)]).toEqual(["TooManyRequests", "TooManyRequests"])
+      expect(yield* inAnother(password)).toBe("confirmed")
+    })
+  ))
+
+test("the rest of the server is told who is signed in, and what of a person is said of them", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { accounts, services, workspace } = house
+      const { id } = yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const current = Effect.suspend(() => {
+        const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
+        return services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
+      })
+      const first = Option.getOrThrow(yield* current)
+      const told = { user: id, label: "ada@example.com", role: "owner" as const }
+      const at = Instant.make(t0)
+      expect<unknown>(first).toStrictEqual({ ...told, session: first.session, confirmedAt: at, authenticatedAt: at })
+      yield* browser.signIn()
+      const second = Option.getOrThrow(yield* current)
+      expect<unknown>(second.before).toEqual([first.session])
+      expect(second.session).not.toBe(first.session)
+      const profile = { sub: id, email: "ada@example.com", email_verified: false }
+      const profiled = Effect.map(services.owner.profile?.(workspace, id) ?? expect.unreachable(), Option.getOrThrow)
+      expect<unknown>(yield* profiled).toStrictEqual({ ...profile, name: "Ada" })
+      yield* accounts.rename(workspace.id, id, "")
+      expect<unknown>(yield* profiled).toStrictEqual(profile)
+    })
+  ))
+
 test("a use that another request has noted meanwhile is not noted once more", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
