@@ -239,6 +239,9 @@ describe("an authorization request that its client is told about", () => {
         const twice = yield* world.send("GET", `${authorizeTarget(client)}&scope=api&scope=api`, { as: "alice" })
         expect(returned(twice).get("error")).toBe("invalid_request")
         expect(returned(twice).get("state")).toBe("st")
+        // Before what it asks for that is not to be had.
+        const object = yield* world.send("GET", `${authorizeTarget(client)}&scope=api&scope=api&request=x`)
+        expect(returned(object).get("error")).toBe("invalid_request")
         const states = yield* world.send("GET", `${authorizeTarget(client)}&state=other`, { as: "alice" })
         expect(returned(states).get("error")).toBe("invalid_request")
         expect(returned(states).has("state")).toBe(false)
