@@ -518,9 +518,12 @@ describe("a client whose identifier holds its registration", () => {
         expect(asked).toBe(1)
         // Two that act at once leave one record, as it was sealed.
         const other = yield* registered(world)
-        const both = brought.record(world.workspace, passing(world), other, room)
-        const records = yield* Effect.all([both, both], { concurrency: "unbounded" })
-        expect(records.map(({ origin }) => origin?.asSealed)).toEqual([true, true])
+        const inner = brought.record(world.workspace, passing(world), other, room)
+        const outer = brought.record(world.workspace, passing(world), other, Effect.orDie(Effect.asVoid(inner)))
+        const left = yield* outer
+        expect([left.origin?.asSealed, yield* clients.findStored(world.workspace.id, left.id)]).toEqual([true, left])
+        const told = world.audit.filter(({ event }) => event._tag === "ClientRegistered" && event.client === left.id)
+        expect(told).toHaveLength(1)
         // Whoever lets it in takes that away.
         const { client } = yield* brought.registered(world.workspace, identifier)
         yield* brought.keep(world.workspace, passing(world), client)
