@@ -8,6 +8,8 @@ import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   codeFor,
   companies,
+  form,
+  formHeaders,
   jsonOf,
   redeem,
   redirectUri,
@@ -17,6 +19,7 @@ import {
   tokensOf
 } from "../given/flow.ts"
 import { inWorld, keyFrom } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 
 describe("a refresh token that is handed out again", () => {
   test("is the same text though the ring has turned, and another only where its key has left the ring", () =>
@@ -128,3 +131,66 @@ test("a server that signs nothing gives who asks for an ID token all but that", 
       }),
     { policy: { scopes: signInScopes } }
   ))
+
+describe("shares of the limits", () => {
+  const publicOne = { token_endpoint_auth_method: "none" } as const
+
+  const unproven = "public_client me "
+  const rows: ReadonlyArray<readonly [step: string, ofProven: ReadonlyArray<string>, ofPublic: ReadonlyArray<string>]> =
+    [
+      ["a code", [], ["grant me G"]],
+      ["the same code again", [], ["grant me G"]],
+      ["a code of another", [], ["grant me G", unproven]],
+      ["no code", [], [unproven]],
+      ["a refresh token", ["grant me G"], ["grant me G"]],
+      ["a refresh token of another", ["grant me G"], ["grant me G", unproven]],
+      ["no refresh token", [], [unproven]],
+      ["its token back", [], ["grant me G"]],
+      ["a token of another back", [], ["grant me G", unproven]],
+      ["a code back", [], [unproven]],
+      ["nothing of ours back", [], [unproven]]
+    ]
+
+  for (const [what, metadata, expected] of [
+    ["a client that proves itself", {}, rows.map(([step, own]) => [step, ["client me", ...own]] as const)],
+    ["a public one", publicOne, rows.map(([step, , own]) => [step, own] as const)]
+  ] as const)
+    test(`are taken of a grant and of the network as the text that ${what} shows is worth`, () => {
+      const { limiter, taken } = watchedLimiter()
+      return inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* registerClient(world, metadata)
+            const other = yield* registerClient(world, metadata)
+            const mine = yield* signInToApp(world, client)
+            const theirs = yield* signInToApp(world, other)
+            const code = yield* codeFor(world, client)
+            const theirCode = yield* codeFor(world, other)
+            const shares: Record<string, ReadonlyArray<string>> = {}
+            const takes = Effect.fnUntraced(function* (step: string, asked: Effect.Effect<unknown>) {
+              taken.length = 0
+              yield* asked
+              shares[step] = taken.map((one) => one.replace(client.id, "me").replace(/ [\w-]{8}$/, " G"))
+            })
+            const revoke = (token: string) =>
+              world.send("POST", "/oauth/revoke", {
+                headers: formHeaders,
+                body: form({ client_id: client.id, client_secret: client.secret, token })
+              })
+            yield* takes("a code", redeem(world, client, code))
+            yield* takes("the same code again", redeem(world, client, code))
+            yield* takes("a code of another", redeem(world, client, theirCode))
+            yield* takes("no code", redeem(world, client, "x"))
+            yield* takes("a refresh token", refresh(world, client, mine.refresh))
+            yield* takes("a refresh token of another", refresh(world, client, theirs.refresh))
+            yield* takes("no refresh token", refresh(world, client, "x"))
+            yield* takes("its token back", revoke(mine.access))
+            yield* takes("a token of another back", revoke(theirs.access))
+            yield* takes("a code back", revoke(yield* codeFor(world, client)))
+            yield* takes("nothing of ours back", revoke("x"))
+            expect<unknown>(Object.entries(shares)).toEqual(expected)
+          }),
+        { limiter }
+      )
+    })
+})
