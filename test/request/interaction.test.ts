@@ -10,10 +10,14 @@ import { ScopeName } from "../../core/rules/Scope.ts"
 import {
   authorizeTarget,
   codeFor,
+  form,
+  formHeaders,
+  jsonOf,
   provenClient,
   redeem,
   registerClient,
   type TestClient,
+  text,
   type Values
 } from "../given/flow.ts"
 import { inWorld, requestOf, type World } from "../given/World.ts"
@@ -137,4 +141,23 @@ describe("what an authorization request comes to", () => {
       { ...remember, places: () => places }
     )
   })
+
+  test("keeps a pushed request at the one place that its person has", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { scope: "api profile" })
+          const query = new URLSearchParams(authorizeTarget(client, { scope: "api profile" }).split("?")[1])
+          query.set("client_secret", text(client.secret))
+          const pushed = jsonOf(
+            yield* world.send("POST", "/oauth/par", { headers: formHeaders, body: query.toString() })
+          )
+          const visit = form({ client_id: client.id, request_uri: text(pushed.request_uri) })
+          const next = yield* comesTo(world, `/oauth/authorize?${visit}`)
+          if (next._tag !== "NeedsConsent") throw new Error(`no page: ${next._tag}`)
+          const ticket = openTicket(world.services.keys.current(), world.workspace, next.form.ticket)
+          expect<unknown>([ticket?.request.place, ticket?.request.scope]).toEqual(["acme", ["api"]])
+        }),
+      { places: () => [place("acme", { scopes: [ScopeName.make("api")] })] }
+    ))
 })

@@ -272,7 +272,7 @@ describe("an assertion of a person", () => {
         Effect.gen(function* () {
           const claims = [{}, { email }, { email, email_verified: false }, { email: "" }]
           for (const more of claims) yield* bring(world, client, yield* signed(claimsFor(client, more)))
-          expect(told).toEqual([
+          expect(told).toStrictEqual([
             [{ issuer: login, subject: "alice" }, false],
             [{ issuer: login, subject: "alice", email }, false],
             [{ issuer: login, subject: "alice" }, false],
