@@ -9,6 +9,7 @@ import { clientAuths } from "../../../core/oauth/clients/table.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
 import { algorithms } from "../../../core/rules/Jwk.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import { holderOf, tokenProof } from "../../given/dpop.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
@@ -193,6 +194,34 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     )
   )
+
+  test("spends its assertion and the proof of its key, each once, though they come together", async () => {
+    const holder = await holderOf("ES256")
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const shows = Effect.fnUntraced(function* (assertion: string, dpop: string) {
+            const body = new URLSearchParams({
+              grant_type: "client_credentials",
+              client_assertion_type: assertionType,
+              client_assertion: assertion
+            }).toString()
+            const answer = yield* world.send("POST", "/oauth/token", { headers: { ...form, dpop }, body })
+            return [answer.status, (JSON.parse(answer.body) as { error?: string }).error]
+          })
+          const [first, second, third] = yield* Effect.promise(() =>
+            Promise.all([1, 2, 3].map(() => signed(es256, claimsOf(client))))
+          )
+          const [proof, another] = [yield* tokenProof(holder), yield* tokenProof(holder)]
+          expect(yield* shows(first ?? "", proof)).toEqual([200, undefined])
+          expect(yield* shows(second ?? "", proof)).toEqual([400, "invalid_dpop_proof"])
+          expect(yield* shows(first ?? "", another)).toEqual([401, "invalid_client"])
+          expect(yield* shows(third ?? "", yield* tokenProof(holder))).toEqual([200, undefined])
+        }),
+      signing
+    )
+  })
 
   test("counts as a failure of its network where its assertion was spent, and not where that cannot be known", () => {
     const { limiter, taken } = watchedLimiter()
