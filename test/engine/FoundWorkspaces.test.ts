@@ -182,7 +182,10 @@ describe("a workspace that is kept elsewhere", () => {
   test("is learned without a look", () =>
     given(({ ask, found, looked }) =>
       Effect.gen(function* () {
-        found.learn([deep, acme, root])
+        found.learn([deep])
+        // Its host is none by itself.
+        expect(found.known()).toEqual([deep])
+        found.learn([acme, root])
         expect(yield* ask("acme.example")).toBe(acme)
         expect(yield* ask("id.example", "/t/deep/x")).toBe(deep)
         expect(looked).toEqual([])
