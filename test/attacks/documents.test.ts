@@ -13,7 +13,8 @@ import {
   redeem,
   redirectUri,
   returned,
-  type TestClient
+  type TestClient,
+  unregistered
 } from "../given/flow.ts"
 import { inWorld, realSignatures, type World, type WorldOptions } from "../given/World.ts"
 
@@ -22,13 +23,7 @@ import { inWorld, realSignatures, type World, type WorldOptions } from "../given
 const host = "https://app.example.org"
 const address = `${host}/client.json`
 
-const clientAt = (id: string): TestClient => ({
-  id,
-  secret: undefined,
-  redirectUri,
-  registrationUri: "",
-  registrationToken: ""
-})
+const clientAt = (id: string): TestClient => unregistered(id)
 
 const withWeb = <A, E>(
   body: (world: World, web: DocumentsWeb) => Effect.Effect<A, E>,

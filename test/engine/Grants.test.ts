@@ -12,11 +12,11 @@ import {
   formHeaders,
   jsonOf,
   redeem,
-  redirectUri,
   refresh,
   registerClient,
   signInToApp,
-  tokensOf
+  tokensOf,
+  unregistered
 } from "../given/flow.ts"
 import { inWorld, keyFrom } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
@@ -62,7 +62,7 @@ describe("a client that cannot be noted", () => {
 describe("a token that is looked into", () => {
   const web = new DocumentsWeb()
   const address = web.publish("https://app.example.org/client.json")
-  const documented = { id: address, secret: undefined, redirectUri, registrationUri: "", registrationToken: "" }
+  const documented = unregistered(address)
 
   test("says what it is, whose grant it is of, and what its client goes by", () =>
     inWorld(

@@ -10,14 +10,14 @@ import {
   type Openings,
   workspaceKind
 } from "../../core/engine/Openings.ts"
-import { clientOwner, makeRecords } from "../../core/engine/Records.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { currentInstant, later } from "../../core/rules/Instant.ts"
 import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "../given/countingStorage.ts"
-import { theWorkspace } from "../given/World.ts"
+import { aClient, theWorkspace } from "../given/World.ts"
 
 /** How long a process may go on with what it knows of a workspace. */
 const staleness = 5000
@@ -53,16 +53,6 @@ const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E, Entropy>) => 
 }
 
 const silent = { record: () => Effect.void }
-
-const aClient = (storage: Storage["Service"]) =>
-  storage.insert({
-    workspace: production.id,
-    kind: "client",
-    id: "somebody",
-    owner: clientOwner,
-    expiresAt: null,
-    body: {}
-  })
 
 describe("what an owner changes", () => {
   const blocked = ({ blockedHosts = [] }: Pick<OpenWorkspace, "blockedHosts">) => blockedHosts

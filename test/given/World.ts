@@ -4,6 +4,7 @@ import { layer as joseSignatures } from "../../adapters/jose/Signatures.ts"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import type { ClientMember } from "../../core/client/ClientMember.ts"
 import { layer as fetchedKeys } from "../../core/engine/FetchedKeys.ts"
+import { clientOwner } from "../../core/engine/Records.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Endpoint } from "../../core/http/Route.ts"
 import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
@@ -118,6 +119,17 @@ export interface Sent {
   /** The client's address; without one, limits by address count nothing. */
   readonly peer?: string
 }
+
+/** Somebody is registered in `theWorkspace`, as far as the store knows. */
+export const aClient = (storage: Storage["Service"]) =>
+  storage.insert({
+    workspace: theWorkspace.id,
+    kind: "client",
+    id: "somebody",
+    owner: clientOwner,
+    expiresAt: null,
+    body: {}
+  })
 
 /** A whole authorization server in memory, on a test clock; it keeps everything that it logs. */
 export interface World {

@@ -38,6 +38,15 @@ export const text = (value: unknown): string => {
 
 export const redirectUri = "https://app.example.org/callback"
 
+/** A public client that goes by an address, or by what it brings, and never registered here. */
+export const unregistered = (id: string): TestClient => ({
+  id,
+  secret: undefined,
+  redirectUri,
+  registrationUri: "",
+  registrationToken: ""
+})
+
 export const registerClient = Effect.fnUntraced(function* (
   world: Pick<World, "send">,
   metadata: Readonly<Record<string, unknown>> = {},

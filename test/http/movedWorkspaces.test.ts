@@ -3,8 +3,6 @@ import { Effect, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { TestClock } from "effect/testing"
 import { issuerOf, makeOpenings, moveWorkspace, neverMoves } from "../../core/engine/Openings.ts"
-import { clientOwner } from "../../core/engine/Records.ts"
-import type { Storage } from "../../core/ports/Storage.ts"
 import { Issuer, type Workspace } from "../../core/workspace/Workspace.ts"
 import {
   authorizeTarget,
@@ -19,7 +17,7 @@ import {
   signInToApp,
   text
 } from "../given/flow.ts"
-import { inWorld, theWorkspace, type World } from "../given/World.ts"
+import { aClient, inWorld, theWorkspace, type World } from "../given/World.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 
 /** How long a process may go on with what it knows of a workspace. */
@@ -27,16 +25,6 @@ const staleness = 5000
 
 const production = theWorkspace
 const staging: Workspace = { ...production, issuer: Issuer.make("https://staging.example.com") }
-
-const aClient = (storage: Storage["Service"]) =>
-  storage.insert({
-    workspace: production.id,
-    kind: "client",
-    id: "somebody",
-    owner: clientOwner,
-    expiresAt: null,
-    body: {}
-  })
 
 /** A server whose issuer the test changes while it runs, and that takes the workspace along each time. */
 const inTwoPlaces = (body: (world: World, go: (to: Workspace) => void) => Effect.Effect<void>) => {

@@ -13,10 +13,10 @@ import {
   jsonOf,
   provenClient,
   redeem,
-  redirectUri,
   returned,
   type TestClient,
   text,
+  unregistered,
   type Values
 } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
@@ -252,13 +252,7 @@ describe("id_token_hint", () => {
   test("is taken of a program that is known by its document, and by no other name", () => {
     const web = new DocumentsWeb()
     const [one, other] = ["one", "other"].map((name) => web.publish(`https://${name}.example.org/client.json`))
-    const program = (id = ""): TestClient => ({
-      id,
-      secret: undefined,
-      redirectUri,
-      registrationUri: "",
-      registrationToken: ""
-    })
+    const program = (id = ""): TestClient => unregistered(id)
     return inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -19,11 +19,11 @@ import {
   jsonOf,
   prove,
   redeem,
-  redirectUri,
   registerClient,
   returned,
   type TestClient,
-  text
+  text,
+  unregistered
 } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
@@ -129,7 +129,7 @@ describe("oidcc-rp-initiated-logout", () => {
     return inWorld(
       (world) =>
         Effect.gen(function* () {
-          const program = { id, secret: undefined, redirectUri, registrationUri: "", registrationToken: "" }
+          const program = unregistered(id)
           const sealed = yield* app(world, { token_endpoint_auth_method: "none", scope: "api openid" })
           expect(sealed.id).toStartWith("tsr_c_")
           for (const [client, as] of [

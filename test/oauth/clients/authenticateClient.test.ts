@@ -9,10 +9,10 @@ import {
   formHeaders,
   header,
   jsonOf,
-  redirectUri,
   registerClient,
   signInToApp,
   type TestClient,
+  unregistered,
   type Values
 } from "../../given/flow.ts"
 import { inWorld, realSignatures, type World } from "../../given/World.ts"
@@ -115,13 +115,7 @@ test("the id of a record is no name of a client that goes by its own", () => {
   return inWorld(
     (world) =>
       Effect.gen(function* () {
-        const app: TestClient = {
-          id: address,
-          secret: undefined,
-          redirectUri,
-          registrationUri: "",
-          registrationToken: ""
-        }
+        const app: TestClient = unregistered(address)
         const { refresh } = yield* signInToApp(world, app)
         const [record] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 2 })).values
         const identifier = readClientIdentifier(address)
@@ -164,13 +158,7 @@ test("a client that nobody met is fetched at its network's cost, and one that ca
         expect((yield* send({ client_id: address })).status).toBe(400)
         expect(taken).toContain("authorize ")
         // With a record it is read anew at nobody's cost.
-        const app: TestClient = {
-          id: address,
-          secret: undefined,
-          redirectUri,
-          registrationUri: "",
-          registrationToken: ""
-        }
+        const app: TestClient = unregistered(address)
         yield* signInToApp(world, app)
         yield* TestClock.adjust("11 minutes")
         web.asked.length = 0

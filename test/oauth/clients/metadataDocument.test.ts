@@ -22,19 +22,14 @@ import {
   signInToApp,
   type TestClient,
   text,
-  tokensOf
+  tokensOf,
+  unregistered
 } from "../../given/flow.ts"
 import { inWorld, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const address = "https://app.example.org/client.json"
 
-const clientAt = (id: string = address): TestClient => ({
-  id,
-  secret: undefined,
-  redirectUri,
-  registrationUri: "",
-  registrationToken: ""
-})
+const clientAt = (id: string = address): TestClient => unregistered(id)
 
 const minutes = (count: number) => TestClock.adjust(count * 60_000)
 const days = (count: number) => TestClock.adjust(count * 86_400_000)
