@@ -187,6 +187,32 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
     })
   )
 
+/** The lines that do not hold, with no more than the workloads for which they don't. */
+export const shortIn = (budget: Budget, results: ReadonlyArray<Result>): Budget =>
+  budget.flatMap((line) => {
+    const workloads = line.workloads.filter((workload) =>
+      judge([{ ...line, workloads: [workload] }], results).some(({ holds }) => !holds)
+    )
+    return workloads.length === 0 ? [] : [{ ...line, workloads }]
+  })
+
+const isSame = (one: Measured, other: Measured): boolean =>
+  one.part === other.part &&
+  one.workload === other.workload &&
+  one.subject === other.subject &&
+  one.store === other.store &&
+  one.case === other.case
+
+/** After another look at some lines: rounds that are compared count together, and what stands alone counts anew. */
+export const together = (lines: Budget, before: ReadonlyArray<Result>, again: ReadonlyArray<Result>): Array<Result> => {
+  const isCompared = isJudged(lines.filter(({ theirs }) => theirs !== undefined))
+  return before.map((result) => {
+    const anew = again.find((one) => isSame(one, result))
+    if (anew === undefined) return result
+    return isCompared(result) ? { ...anew, samples: [...result.samples, ...anew.samples] } : anew
+  })
+}
+
 export const verdictText = (verdict: Verdict): string =>
   `${verdict.outOfReach ? "out of reach here" : verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}${verdict.floor === undefined ? "" : `; the floor: ${verdict.floor}`}`
 

@@ -2,7 +2,15 @@ import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { allParts } from "../../benchmarks/parts/all.ts"
-import { type Budget, generatorBound, judge, readBudget, verdictText } from "../../benchmarks/report/judge.ts"
+import {
+  type Budget,
+  generatorBound,
+  judge,
+  readBudget,
+  shortIn,
+  together,
+  verdictText
+} from "../../benchmarks/report/judge.ts"
 import { resultOf, sampleOf } from "./resultOf.ts"
 
 const line: Budget[number] = {
@@ -58,6 +66,43 @@ describe("judge", () => {
     for (const results of [[], [resultOf("tessera", [sampleOf(1)])], [resultOf("floor", [sampleOf(1)])]]) {
       expect(judge([line], results)).toMatchObject([{ ratio: undefined, holds: false }])
     }
+  })
+})
+
+describe("another look", () => {
+  const both = { ...line, workloads: ["metadata", "refresh"] } as const satisfies Budget[number]
+  const { theirs: _, ...lone } = line
+  const alone: Budget[number] = { ...lone, figure: "memory", ours: { subject: "watched" }, atMost: 100 }
+  const of = (subject: string, workload: string, ...cpu: ReadonlyArray<number>) => ({
+    ...resultOf(
+      subject,
+      cpu.map((one) => sampleOf(one))
+    ),
+    workload
+  })
+  const first = [of("tessera", "metadata", 20, 20), of("floor", "metadata", 10, 10)]
+  const others = [of("tessera", "refresh", 14), of("floor", "refresh", 10)]
+
+  test("is wanted of the figures that fell short, and of no others", () => {
+    expect(shortIn([both], [...first, ...others])).toEqual([{ ...both, workloads: ["metadata"] }])
+    expect(shortIn([both], [...others, of("tessera", "metadata", 15), of("floor", "metadata", 10)])).toEqual([])
+    expect(shortIn([both], [])).toEqual([both])
+  })
+
+  test("counts together with the first, so that a fault falls short again and a disturbed moment does not", () => {
+    const results = [...first, ...others]
+    const calm = [of("tessera", "metadata", 14, 14, 14), of("floor", "metadata", 10, 10, 10)]
+    const after = together([line], results, calm)
+    expect(after[0]?.samples.map(({ cpu }) => cpu)).toEqual([20, 20, 14, 14, 14])
+    expect(after.slice(2)).toEqual(others)
+    expect(shortIn([both], after)).toEqual([])
+    expect(shortIn([both], together([line], results, first))).toEqual([line])
+  })
+
+  test("begins anew where nothing is compared", () => {
+    const watched = (most: number) => [resultOf("watched", [sampleOf(1, { memory: most })])]
+    expect(shortIn([alone], watched(120))).toEqual([alone])
+    expect(together([alone], watched(120), watched(90))).toEqual(watched(90))
   })
 })
 
