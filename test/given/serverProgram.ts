@@ -8,6 +8,12 @@ export interface ServerProgram {
   readonly env: Readonly<Record<string, string>>
 }
 
+/**
+ * What a test asks of a server is soon answered, mostly before code that JavaScriptCore has optimised pays for that: it
+ * waits five times as long with it, which saves a quarter of a start.
+ */
+const shortLived = { BUN_JSC_thresholdForOptimizeAfterWarmUp: "5000" }
+
 const sources = join(import.meta.dir, "../../runtimes/bun/main.ts")
 
 /**
@@ -16,5 +22,5 @@ const sources = join(import.meta.dir, "../../runtimes/bun/main.ts")
  */
 export const serverProgram = (executable = process.env.TESSERA_EXECUTABLE ?? ""): ServerProgram =>
   executable === ""
-    ? { file: process.execPath, args: ["--no-env-file", sources], env: plainEnvironment }
-    : { file: executable, args: [], env: {} }
+    ? { file: process.execPath, args: ["--no-env-file", sources], env: { ...plainEnvironment, ...shortLived } }
+    : { file: executable, args: [], env: shortLived }

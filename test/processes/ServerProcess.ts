@@ -54,7 +54,7 @@ export const startTessera = Effect.fnUntraced(function* (
     command: program.file,
     args: [...program.args, "serve"],
     user: undefined,
-    env: { ...environmentOver(store), PORT: `${port}`, ...environment },
+    env: { ...program.env, ...environmentOver(store), PORT: `${port}`, ...environment },
     stopSignal: "SIGTERM",
     discardSignal: "SIGKILL",
     answers: Effect.map(send(`${url}/readyz`), ({ status }) => status === 200)
