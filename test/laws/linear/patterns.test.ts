@@ -16,7 +16,7 @@ const productPatterns = ["core", "runtimes", "adapters"].flatMap((folder) =>
     .flatMap((path) => patternsOf(path, readFileSync(join(root, path), "utf8")))
 )
 
-const small = 4 * 1024
+const small = 1024
 const large = 4 * small
 
 /** The parts of a text, one of which is repeated until the text is as long as it shall be. */
