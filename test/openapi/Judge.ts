@@ -14,6 +14,17 @@ const closed = (value: unknown): unknown => {
   )
 }
 
+/** With references to what is said at an address, in place of to what is said in the document itself. */
+const within = (address: string, value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map((member) => within(address, member))
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) =>
+      name === "$ref" && typeof member === "string" ? [name, `${address}${member}`] : [name, within(address, member)]
+    )
+  )
+}
+
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -36,12 +47,18 @@ export const makeJudge = (document: Document): Judge => {
   const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }))
   const seen = new Set<string>()
   const compiled = new Map<JsonSchema, { readonly open: ValidateFunction; readonly closed: ValidateFunction }>()
+  // What schemas refer to is read once, and not with each of them.
+  const { components } = document
+  ajv.addSchema({ $id: "https://open.example/", components: within("https://open.example/", components) })
+  ajv.addSchema({ $id: "https://closed.example/", components: within("https://closed.example/", closed(components)) })
   const validators = (schema: JsonSchema) => {
     const known = compiled.get(schema)
     if (known !== undefined) return known
-    const whole = { ...schema, components: document.components }
-    // The closed form is an object too: it has the same members.
-    const made = { open: ajv.compile(whole), closed: ajv.compile(closed(whole) as JsonSchema) }
+    // What they write is an object too: it has the same members.
+    const made = {
+      open: ajv.compile(within("https://open.example/", schema) as JsonSchema),
+      closed: ajv.compile(within("https://closed.example/", closed(schema)) as JsonSchema)
+    }
     compiled.set(schema, made)
     return made
   }
