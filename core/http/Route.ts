@@ -237,18 +237,25 @@ export const endpointName = ({ match, path }: Endpoint): string => (match === "b
 export const makeRoute = (
   { cors, errors, leadsTo, match, methods, path, storeless = false }: Endpoint,
   services: Services
-): Route => ({
-  path,
-  match,
-  errors,
-  cors,
-  storeless,
-  ...(leadsTo === undefined ? {} : { leadsTo }),
-  methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)])),
-  scopes: scopesNeeded({
-    callers: Object.values(methods).flatMap(({ contract }) => contract?.(services).callers ?? [])
-  })
-})
+): Route => {
+  let scopes: ReadonlyArray<string> | undefined
+  return {
+    path,
+    match,
+    errors,
+    cors,
+    storeless,
+    ...(leadsTo === undefined ? {} : { leadsTo }),
+    methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)])),
+    // Contracts hold schemas, which would be most of what a start makes: they wait for whoever is turned away first.
+    get scopes() {
+      scopes ??= scopesNeeded({
+        callers: Object.values(methods).flatMap(({ contract }) => contract?.(services).callers ?? [])
+      })
+      return scopes
+    }
+  }
+}
 
 /** RFC 6750 §3: what a token needs to be let in. */
 export const scopesNeeded = ({ callers }: Pick<Contract, "callers">): ReadonlyArray<string> => [
