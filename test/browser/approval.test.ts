@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import type { Browser, Page } from "playwright-core"
 import { owner } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 import { meet } from "./meet.ts"
 
 const server = serverOfFile({ env: { WORKSPACE_ACCESS: "approved" } })
@@ -11,7 +11,7 @@ let browser: Browser
 let tab: Page
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   const context = await browser.newContext()
   context.setDefaultTimeout(15_000)
   tab = await context.newPage()
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await tab.waitForURL("**/settings/**")
 })
 
-afterAll(() => browser.close())
+afterAll(() => leave(browser))
 
 interface Machine {
   readonly client_id: string
