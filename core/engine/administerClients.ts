@@ -24,11 +24,11 @@ import {
 } from "../client/register.ts"
 import { sealClient } from "../client/SealedClient.ts"
 import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
-import type { Audit } from "../ports/Audit.ts"
+import type { Audit, AuditEvent } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, clientIdOf, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
-import { currentInstant, type Millis } from "../rules/Instant.ts"
+import { currentInstant, type Instant, type Millis } from "../rules/Instant.ts"
 import type { Policy, ProfileName } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { type AccessTokenFormat, readResources } from "../rules/Resource.ts"
@@ -111,26 +111,50 @@ export const registerClient = Effect.fn("administration.registerClient")(functio
   return made
 })
 
-/** A disabled client cannot connect and its tokens are not accepted until it is enabled again. */
-export const setClientEnabled = Effect.fn("administration.setClientEnabled")(function* (
-  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
+type ClientChange = Extract<AuditEvent, { readonly _tag: "ClientChanged" }>["change"]
+
+interface Changing {
+  readonly audit: Audit["Service"]
+  readonly clients: Clients
+}
+
+/**
+ * Decides on a client as it is stored, keeps what it becomes, and notes that as the change. `unknown`: there is no such
+ * client, or it went meanwhile.
+ */
+const changeClient = Effect.fnUntraced(function* <A>(
+  { audit, clients }: Changing,
   auditContext: OwnerAuditContext,
   id: ClientId,
-  change: "disabled" | "enabled"
-): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
+  change: ClientChange,
+  decide: (stored: Client, now: Instant) => readonly [outcome: A, next?: Client]
+): Effect.fn.Return<A | "unknown", StorageUnavailable | Contended> {
   const now = yield* currentInstant
-  const disabled = change === "disabled"
   // Set by the last of possibly several calls of the decision.
-  const found = { switches: false }
-  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
-    found.switches = isKnown(stored, now) && stored.disabled !== disabled
-    return found.switches ? { ...stored, disabled } : stored
+  const last: { decided: { readonly outcome: A; readonly changes: boolean } | undefined } = { decided: undefined }
+  const client = yield* clients.change(auditContext.workspace, id, (stored) => {
+    last.decided = undefined
+    if (!isKnown(stored, now)) return stored
+    const [outcome, next = stored] = decide(stored, now)
+    last.decided = { outcome, changes: next !== stored }
+    return next
   })
-  if (client === undefined || !isKnown(client, now)) return "unknown"
-  if (!found.switches) return "was_so"
-  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
-  return "done"
+  if (client === undefined || last.decided === undefined) return "unknown"
+  if (last.decided.changes) {
+    yield* note(audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
+  }
+  return last.decided.outcome
 })
+
+/** A disabled client cannot connect and its tokens are not accepted until it is enabled again. */
+export const setClientEnabled = Effect.fn("administration.setClientEnabled")(
+  (services: Changing, auditContext: OwnerAuditContext, id: ClientId, change: "disabled" | "enabled") => {
+    const disabled = change === "disabled"
+    return changeClient<"done" | "was_so">(services, auditContext, id, change, (stored) =>
+      stored.disabled === disabled ? ["was_so"] : ["done", { ...stored, disabled }]
+    )
+  }
+)
 
 /** A secret that was made, as text this once, and all that work from now on. */
 export interface NewSecret {
@@ -140,97 +164,67 @@ export interface NewSecret {
 
 /** Gives a client another secret. The one that it has works for as long as it is kept, so that nothing stops meanwhile. */
 export const makeSecret = Effect.fn("administration.makeSecret")(function* (
-  services: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly entropy: Entropy["Service"] },
+  services: Changing & { readonly entropy: Entropy["Service"] },
   auditContext: OwnerAuditContext,
   id: ClientId,
   keepFor: Millis
 ): Effect.fn.Return<NewSecret | "unknown", SecretRefused | StorageUnavailable | Contended> {
-  const now = yield* currentInstant
   const drawn = drawnSecret(services.entropy.bytes(credentialLength))
-  // Set by the last of possibly several calls of the decision.
-  const made: { outcome: Result.Result<Client, SecretRefused> | undefined } = { outcome: undefined }
-  yield* services.clients.change(auditContext.workspace, id, (stored) => {
-    made.outcome = isKnown(stored, now) ? withNewSecret(stored, drawn, keepFor, now) : undefined
-    return made.outcome === undefined ? stored : Result.getOrElse(made.outcome, () => stored)
-  })
-  if (made.outcome === undefined) return "unknown"
-  const client = yield* Effect.fromResult(made.outcome)
-  const { by } = auditContext
-  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change: "secret_made", by })
-  return { text: drawn.text, live: liveSecrets(client, now) }
+  const made = yield* changeClient<Result.Result<NewSecret, SecretRefused>>(
+    services,
+    auditContext,
+    id,
+    "secret_made",
+    (stored, now) =>
+      Result.match(withNewSecret(stored, drawn, keepFor, now), {
+        onFailure: (refused) => [Result.fail(refused)],
+        onSuccess: (next) => [Result.succeed({ text: drawn.text, live: liveSecrets(next, now) }), next]
+      })
+  )
+  return made === "unknown" ? made : yield* Effect.fromResult(made)
 })
 
 /** Ends the older of two secrets before its time. */
-export const dropSecret = Effect.fn("administration.dropSecret")(function* (
-  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
-  auditContext: OwnerAuditContext,
-  id: ClientId
-): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
-  const now = yield* currentInstant
-  const found = { drops: false }
-  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
-    const next = isKnown(stored, now) ? withoutOlderSecret(stored, now) : stored
-    found.drops = next !== stored
-    return next
-  })
-  if (client === undefined || !isKnown(client, now)) return "unknown"
-  if (!found.drops) return "was_so"
-  const { by } = auditContext
-  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change: "secret_dropped", by })
-  return "done"
-})
+export const dropSecret = Effect.fn("administration.dropSecret")(
+  (services: Changing, auditContext: OwnerAuditContext, id: ClientId) =>
+    changeClient<"done" | "was_so">(services, auditContext, id, "secret_dropped", (stored, now) => {
+      const next = withoutOlderSecret(stored, now)
+      return [next === stored ? "was_so" : "done", next]
+    })
+)
 
 /** How the access tokens of a client are written from its next one on. Those that are out stay what they are. */
-export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenFormat")(function* (
-  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
-  auditContext: OwnerAuditContext,
-  id: ClientId,
-  format: AccessTokenFormat
-): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
-  const now = yield* currentInstant
-  // Set by the last of possibly several calls of the decision.
-  const found = { changes: false }
-  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
-    found.changes = isKnown(stored, now) && stored.accessTokenFormat !== format
-    return found.changes ? { ...stored, accessTokenFormat: format } : stored
-  })
-  if (client === undefined || !isKnown(client, now)) return "unknown"
-  if (!found.changes) return "was_so"
-  const change = `${format}_access_tokens` as const
-  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
-  return "done"
-})
+export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenFormat")(
+  (services: Changing, auditContext: OwnerAuditContext, id: ClientId, format: AccessTokenFormat) =>
+    changeClient<"done" | "was_so">(services, auditContext, id, `${format}_access_tokens`, (stored) =>
+      stored.accessTokenFormat === format ? ["was_so"] : ["done", { ...stored, accessTokenFormat: format }]
+    )
+)
 
 /**
  * What a client is held to from then on, whatever it registered. A rule that it breaks comes back in words: under it the
  * client could do nothing.
  */
-export const setSecurityProfile = Effect.fn("administration.setSecurityProfile")(function* (
-  services: Tables & { readonly audit: Audit["Service"]; readonly clients: Clients; readonly policy: Policy },
-  auditContext: OwnerAuditContext,
-  id: ClientId,
-  name: ProfileName
-): Effect.fn.Return<
-  "done" | "was_so" | "unknown" | { readonly broken: ReadonlyArray<string> },
-  StorageUnavailable | Contended
-> {
-  const now = yield* currentInstant
-  // Set by the last of possibly several calls of the decision.
-  const found: { changes: boolean; broken: ReadonlyArray<string> } = { changes: false, broken: [] }
-  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
-    const next: Client = { ...stored, members: { ...stored.members, [securityProfile.name]: name } }
-    found.broken = rulesBroken(services, next)
-    found.changes =
-      isKnown(stored, now) && found.broken.length === 0 && (securityProfile.of(stored) ?? "standard") !== name
-    return found.changes ? next : stored
-  })
-  if (client === undefined || !isKnown(client, now)) return "unknown"
-  if (found.broken.length > 0) return { broken: found.broken }
-  if (!found.changes) return "was_so"
-  const change = `${name}_profile` as const
-  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
-  return "done"
-})
+export const setSecurityProfile = Effect.fn("administration.setSecurityProfile")(
+  (
+    services: Tables & Changing & { readonly policy: Policy },
+    auditContext: OwnerAuditContext,
+    id: ClientId,
+    name: ProfileName
+  ) =>
+    changeClient<"done" | "was_so" | { readonly broken: ReadonlyArray<string> }>(
+      services,
+      auditContext,
+      id,
+      `${name}_profile`,
+      (stored) => {
+        const next: Client = { ...stored, members: { ...stored.members, [securityProfile.name]: name } }
+        const broken = rulesBroken(services, next)
+        if (broken.length > 0) return [{ broken }]
+        return (securityProfile.of(stored) ?? "standard") === name ? ["was_so"] : ["done", next]
+      }
+    )
+)
 
 /** The rules of its profile that a client breaks as it is registered, in words. */
 export const rulesBroken = (services: Tables & { readonly policy: Policy }, client: Client): ReadonlyArray<string> => {
@@ -244,64 +238,40 @@ export const rulesBroken = (services: Tables & { readonly policy: Policy }, clie
  * exchanged is worth nothing any more.
  */
 export const setServedResource = Effect.fn("administration.setServedResource")(function* (
-  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
+  services: Changing,
   auditContext: OwnerAuditContext,
   workspace: Workspace,
   id: ClientId,
   address: string | null
 ): Effect.fn.Return<"done" | "was_so" | "unknown" | "public" | "no_resource", StorageUnavailable | Contended> {
-  const now = yield* currentInstant
   const named =
     address === null ? undefined : Option.getOrUndefined(Result.getSuccess(readResources(workspace, [address])))
   if (address !== null && named === undefined) return "no_resource"
   const serves = named?.[0]
-  const outcomeOf = (stored: Client) => {
-    if (!isKnown(stored, now)) return "unknown"
-    if (serves !== undefined && isPublic(stored)) return "public"
-    return stored.serves === serves ? "was_so" : "done"
-  }
-  // Set by the last of possibly several calls of the decision.
-  const found: { outcome: ReturnType<typeof outcomeOf> } = { outcome: "unknown" }
-  yield* services.clients.change(auditContext.workspace, id, (stored) => {
-    found.outcome = outcomeOf(stored)
-    return found.outcome === "done" ? serving(stored, serves) : stored
+  const change = serves === undefined ? "exchange_ended" : "exchange_allowed"
+  return yield* changeClient<"done" | "was_so" | "public">(services, auditContext, id, change, (stored) => {
+    if (serves !== undefined && isPublic(stored)) return ["public"]
+    return stored.serves === serves ? ["was_so"] : ["done", serving(stored, serves)]
   })
-  if (found.outcome === "done") {
-    const change = serves === undefined ? "exchange_ended" : "exchange_allowed"
-    yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
-  }
-  return found.outcome
 })
 
 /** An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time. */
-export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAccess")(function* (
-  services: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly policy: Policy } & Pick<
-    Tables,
-    "grantTypes"
-  >,
-  auditContext: OwnerAuditContext,
-  id: ClientId,
-  change: "approved" | "refused"
-): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", StorageUnavailable | Contended> {
-  const { by, workspace } = auditContext
-  const now = yield* currentInstant
-  const approved = change === "approved"
-  const outcomeOf = (stored: Client) => {
-    if (!isKnown(stored, now)) return "unknown"
-    if (stored.madeBy === "owner" || !asksForWorkspace(stored, services.grantTypes.values())) return "not_asked"
-    return stored.workspaceAccess?.answer?.approved === approved ? "was_so" : "done"
+export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAccess")(
+  (
+    services: Changing & { readonly policy: Policy } & Pick<Tables, "grantTypes">,
+    auditContext: OwnerAuditContext,
+    id: ClientId,
+    change: "approved" | "refused"
+  ) => {
+    const { by } = auditContext
+    const approved = change === "approved"
+    return changeClient<"done" | "was_so" | "not_asked">(services, auditContext, id, change, (stored, at) => {
+      if (stored.madeBy === "owner" || !asksForWorkspace(stored, services.grantTypes.values())) return ["not_asked"]
+      if (stored.workspaceAccess?.answer?.approved === approved) return ["was_so"]
+      return ["done", answered(stored, { approved, by, at }, services.policy)]
+    })
   }
-  // Set by the last of possibly several calls of the decision.
-  const found: { outcome: "done" | "was_so" | "not_asked" | "unknown" } = { outcome: "unknown" }
-  yield* services.clients.change(workspace, id, (stored) => {
-    found.outcome = outcomeOf(stored)
-    return found.outcome === "done" ? answered(stored, { approved, by, at: now }, services.policy) : stored
-  })
-  if (found.outcome === "done") {
-    yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by })
-  }
-  return found.outcome
-})
+)
 
 /**
  * The same, by what the client goes by on the wire. A registration that is no record yet, and that no list has, gets one

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import * as Memory from "../../adapters/memory/Memory.ts"
 import {
   answerWorkspaceAccess,
   deleteClient,
@@ -14,6 +15,7 @@ import {
 } from "../../core/engine/administerClients.ts"
 import { createKey, endGrant, revokeKey, rotateKey } from "../../core/engine/administerGrants.ts"
 import { makeClients } from "../../core/engine/Clients.ts"
+import { Conflict, Storage } from "../../core/ports/Storage.ts"
 import { ClientId, readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
 import { byOwner, passing } from "../given/auditContext.ts"
@@ -279,6 +281,35 @@ describe("what an owner does to a client is done and noted once, and to one that
         })
       )
     )
+  }
+
+  const allActs: typeof acts = { ...acts, secret_made: [[], makes] }
+  for (const [change, [before, act]] of Object.entries(allActs)) {
+    test(`${change}, where the client goes between the look and the write`, () => {
+      let goes = false
+      const store = Layer.effect(
+        Storage,
+        Effect.map(Storage, (below): Storage["Service"] => ({
+          ...below,
+          replace: (expected, record) =>
+            goes && record.kind === "client"
+              ? Effect.andThen(below.remove(record), Effect.fail(new Conflict()))
+              : below.replace(expected, record)
+        }))
+      ).pipe(Layer.provide(Memory.layer))
+      return inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const id = ClientId.make((yield* registerClient(world, serving)).id)
+            for (const first of before) yield* first(world, id)
+            const known = told(world)
+            goes = true
+            expect(yield* act(world, id)).toBe("unknown")
+            expect(told(world)).toEqual(known)
+          }),
+        { store }
+      )
+    })
   }
 
   test("but a secret is made each time", () =>
