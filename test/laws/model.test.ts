@@ -47,7 +47,7 @@ const partings = {
   "what could not be noted of a client at its code is noted when it refreshes": 90_535_295,
   "of a device that was swept, who polls with another's code is told that it is over": 1_144_198_393,
   "a client without a record of its own that was deleted has no browser sent on": 3_873_783_858,
-  "what was exchanged is ended by who may exchange no more, and stays so where that is allowed again": 2_255_095_179
+  "what was exchanged is ended by who may exchange no more, and stays so where that is allowed again": 2_260_941_547
 }
 
 test.each(Object.entries(partings))("%s", async (_what, seed) => {
@@ -114,47 +114,79 @@ describe.each([
   })
 })
 
-/** A server that says of what it did that it could not: which of the faults, and of which requests. */
-const denies =
-  (concerns: (fault: Fault, asked: HttpRequest) => boolean) =>
-  ({ calm, request, trouble }: SystemUnderTest): Partial<SystemUnderTest> => {
-    let fault: Fault | undefined
-    let isDenied = false
-    return {
-      trouble: (next) =>
-        Effect.suspend(() => {
-          fault = next
-          isDenied = false
-          return trouble(next)
-        }),
-      calm: Effect.map(calm, (isStruck) => isStruck || isDenied),
-      request: (asked) =>
-        Effect.suspend(() => {
-          if (fault === undefined || !concerns(fault, asked)) return request(asked)
-          fault = undefined
-          isDenied = true
-          return Effect.as(Effect.andThen(calm, request(asked)), {
-            status: 503,
-            headers: [["retry-after", "1"]],
-            body: ""
-          })
-        })
-    }
-  }
+const away: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
 
-/** What is struck in worlds where something is signed. */
+/** A system that does some things and says that it could not, where their write was to be struck. */
+const withDenied = (
+  { calm, trouble }: SystemUnderTest,
+  concerns: (fault: Fault) => boolean,
+  doing: (denied: <A>(task: Effect.Effect<A>) => Effect.Effect<A | HttpResponse>) => Partial<SystemUnderTest>
+): Partial<SystemUnderTest> => {
+  let fault: Fault | undefined
+  let isDenied = false
+  return {
+    trouble: (next) =>
+      Effect.suspend(() => {
+        fault = next
+        isDenied = false
+        return trouble(next)
+      }),
+    calm: Effect.map(calm, (isStruck) => isStruck || isDenied),
+    ...doing(<A>(task: Effect.Effect<A>) =>
+      Effect.suspend((): Effect.Effect<A | HttpResponse> => {
+        if (fault === undefined || !concerns(fault)) return task
+        fault = undefined
+        isDenied = true
+        return Effect.as(Effect.andThen(calm, task), away)
+      })
+    )
+  }
+}
+
+const isNotDone = ({ what, write }: Fault) => what === "not done" && write === 1
+
+/** A server that says of requests that it did what they ask that it could not: which of the faults, and of which requests. */
+const denies =
+  (concerns: (fault: Fault) => boolean, of: (asked: HttpRequest) => boolean) =>
+  (sound: SystemUnderTest): Partial<SystemUnderTest> =>
+    withDenied(sound, concerns, (denied) => ({
+      request: (asked) => (of(asked) ? denied(sound.request(asked)) : sound.request(asked))
+    }))
+
+const everyRequest = () => true
+const ofKey = ({ write }: Fault) => write === "signing key"
+
+/** What is struck where something is signed, or ended, or said by an owner. */
 const denials = [
   [
     "an assertion that a client showed",
     { signers: true },
-    denies(({ what, write }, { body }) => what === "not done" && write === 1 && body.includes("client_assertion"))
+    denies(isNotDone, ({ body }) => body.includes("client_assertion"))
   ],
-  ["a JWT for which a key had to be made", { jwts: true }, denies(({ write }) => write === "signing key")],
-  ["an ID token for which a key had to be made", { openId: true }, denies(({ write }) => write === "signing key")],
+  ["a JWT for which a key had to be made", { jwts: true }, denies(ofKey, everyRequest)],
+  ["an ID token for which a key had to be made", { openId: true }, denies(ofKey, everyRequest)],
   [
     "a sign-out that the store did not take",
     { openId: true, signOuts: true },
-    denies(({ what, write }, { path }) => what === "not done" && write === 1 && path.endsWith("/oauth/logout"))
+    denies(isNotDone, ({ path }) => path.endsWith("/oauth/logout"))
+  ],
+  [
+    "the end of what a person let at a place",
+    { places: true },
+    (sound: SystemUnderTest) =>
+      withDenied(sound, isNotDone, (denied) => ({ endAll: (...given) => denied(sound.endAll(...given)) }))
+  ],
+  [
+    "what an owner allows to be exchanged",
+    { exchanges: true },
+    (sound: SystemUnderTest) =>
+      withDenied(sound, isNotDone, (denied) => ({ allowExchange: (...given) => denied(sound.allowExchange(...given)) }))
+  ],
+  [
+    "an owner's trust in an issuer",
+    { assertions: true },
+    (sound: SystemUnderTest) =>
+      withDenied(sound, isNotDone, (denied) => ({ trust: (...given) => denied(sound.trust(...given)) }))
   ]
 ] as const
 

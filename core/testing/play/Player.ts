@@ -84,7 +84,7 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
       case "AllowExchange": {
         const workspace = scenario.register(step.client)?.workspace ?? 0
         const api = resourceText(step.serves, world, workspace)
-        return Effect.as(system.allowExchange(workspace, ledger.get(`client#${step.client}`) ?? "", api), null)
+        return system.allowExchange(workspace, ledger.get(`client#${step.client}`) ?? "", api)
       }
       case "AnswerClient":
         return system.answerClient(step.workspace, ledger.get(`client#${step.client}`) ?? "", step.says)
@@ -94,7 +94,7 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
           ? system.registerForOwner(step.workspace, metadataOf(world, step))
           : asked(step, ledger)
       case "TrustIssuer":
-        return Effect.as(system.trust(step.workspace, step.issuer, step.terms), null)
+        return system.trust(step.workspace, step.issuer, step.terms)
       case "Attest": {
         const client = step.names === null ? undefined : ledger.get(`client#${step.names}`)
         return Effect.succeed(answerOf({ assertion: assertionOf(step, { world, client, now }) }))
@@ -104,13 +104,10 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
       case "Belong":
         return Effect.as(system.belong(step.workspace, step.user, step.places), null)
       case "EndAll":
-        return Effect.as(
-          system.endAll(step.workspace, step.user, {
-            place: step.place,
-            client: step.client === undefined ? undefined : ledger.get(`client#${step.client}`)
-          }),
-          null
-        )
+        return system.endAll(step.workspace, step.user, {
+          place: step.place,
+          client: step.client === undefined ? undefined : ledger.get(`client#${step.client}`)
+        })
       case "SignOut":
         return left(step, ledger)
       case "Check": {

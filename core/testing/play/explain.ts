@@ -4,7 +4,7 @@ import { paced } from "../model/device.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { withProofSpent } from "../model/proof.ts"
-import { type State, withGrant } from "../model/State.ts"
+import { type Grant, type State, withGrant } from "../model/State.ts"
 import type { World } from "../model/World.ts"
 import type { Command, Fault, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
@@ -63,6 +63,7 @@ const keyOf = ({ now, keys, ...maps }: State): string =>
       maps.access,
       maps.refresh,
       maps.places,
+      maps.trusted,
       maps.met,
       maps.idTokens,
       maps.spent
@@ -128,12 +129,17 @@ const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> 
     ? [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
     : []
 
-/** What came of a session ends grant by grant, each by a write of its own. */
-const partlyEnded = (before: State, { _tag }: Step, next: State): ReadonlyArray<State> => {
-  if (_tag !== "SignOut" && _tag !== "EndSession") return []
-  const ended = [...next.grants.values()].filter(
-    ({ death, name }) => death !== null && before.grants.get(name)?.death === null
-  )
+const many = ["SignOut", "EndSession", "EndAll"]
+
+/** The grants that a step ends, each by a write of its own. */
+const endedBy = (before: State, { _tag }: Step, next: State): ReadonlyArray<Grant> =>
+  many.includes(_tag)
+    ? [...next.grants.values()].filter(({ death, name }) => death !== null && before.grants.get(name)?.death === null)
+    : []
+
+const partlyEnded = (before: State, step: Step, next: State): ReadonlyArray<State> => {
+  const ended = endedBy(before, step, next)
+  if (ended.length === 0) return []
   return ended.reduce<ReadonlyArray<State>>(
     (states, grant) => states.flatMap((state) => [state, withGrant(state, grant)]),
     [before]
@@ -164,9 +170,13 @@ const explainTrouble = (
     const complaint = "a write that was applied was not recognised when its answer was lost"
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }
-  const mayHaveHappened =
-    !alone || (fault.write !== "signing key" && (fault.write > own || (fault.write === own && wasApplied(fault))))
   const predicted = predict(facts, step).map(({ next }) => next)
+  // Their writes leave together, so that others than the one that was struck may be there.
+  const leaveTogether = step._tag === "EndAll" && predicted.some((next) => endedBy(state, step, next).length > 1)
+  const mayHaveHappened =
+    !alone ||
+    leaveTogether ||
+    (fault.write !== "signing key" && (fault.write > own || (fault.write === own && wasApplied(fault))))
   const partly = (next: State) => [...halfDone(state, step, next), ...partlyEnded(state, step, next)]
   const nexts = withAndWithoutFlows(state, [...predicted, ...predicted.flatMap(partly)])
   // That a device polled was noted, and whom an issuer names let in, before anything was written.

@@ -265,6 +265,10 @@ export const inProcess = Effect.fnUntraced(function* (
   const untilDeath = <A>(answer: Effect.Effect<A>): Effect.Effect<A | HttpResponse> =>
     Effect.provideContext(Effect.raceFirst(answer, Effect.andThen(Deferred.await(death), afterDeath)), surroundings)
 
+  /** What somebody does that is no request. */
+  const done = (task: Effect.Effect<unknown, StorageUnavailable | Contended>) =>
+    untilDeath(orUnavailable(Effect.as(task, null)))
+
   const request = (asked: HttpRequest): Effect.Effect<HttpResponse> =>
     Effect.suspend(() => untilDeath(server.handle(asked)))
 
@@ -318,7 +322,7 @@ export const inProcess = Effect.fnUntraced(function* (
         const changed = yield* changeIssuer(server.services, byOwner(number), workspace, typed)
         return changed ?? (yield* trustIssuer(server.services, byOwner(number), workspace, typed))
       })
-      return Effect.provideContext(Effect.orDie(Effect.asVoid(said)), surroundings)
+      return done(Effect.catchTag(said, ["BadIssuer", "OtherIssuer"], Effect.die))
     },
     answerClient: (number, client, says) => {
       const { services } = server
@@ -338,12 +342,12 @@ export const inProcess = Effect.fnUntraced(function* (
     allowExchange: (number, client, api) => {
       const id = ClientId.make(client)
       const allowed = setServedResource(server.services, byOwner(number), workspaceAt(number), id, api)
-      return Effect.provideContext(Effect.orDie(Effect.asVoid(allowed)), surroundings)
+      return done(allowed)
     },
     endSession: (number, user) => {
       const session = { user: UserId.make(user), sessions: [sessionOf(user)], why: "by_user", ended: () => Effect.void }
       const ended = server.services.logouts.end(workspaceAt(number), { ...session, why: "by_user" })
-      return untilDeath(orUnavailable(Effect.as(ended, null)))
+      return done(ended)
     },
     belong: (number, user, places) =>
       Effect.sync(() => {
@@ -356,7 +360,7 @@ export const inProcess = Effect.fnUntraced(function* (
         client: client === undefined ? undefined : ClientId.make(client)
       }
       const ended = endAll(server.services, byOwner(number), which, undefined)
-      return Effect.provideContext(Effect.orDie(Effect.asVoid(ended)), surroundings)
+      return done(ended)
     },
     pass: (millis) => Effect.sync(() => clock.pass(millis)),
     addKey: turnRing((before) => [keyNumber(++made), ...before]),

@@ -64,7 +64,10 @@ const writes = (step: Step): boolean =>
       "Rekey",
       "SignOut",
       "EndSession",
-      "AnswerClient"
+      "EndAll",
+      "AnswerClient",
+      "AllowExchange",
+      "TrustIssuer"
     ].includes(step._tag))
 
 const canMeet = (step: Step): boolean =>
@@ -110,7 +113,7 @@ const drawCommand = (dice: Dice, world: World, state: State, id: number): Comman
     return { _tag: "Troubled", id, fault: { ...fault(), write: "signing key" }, during }
   }
   // Who is to be told is written first, and then the end of one grant after the other.
-  if ((_tag === "SignOut" || _tag === "EndSession") && dice.chance(40)) {
+  if ((_tag === "SignOut" || _tag === "EndSession" || _tag === "EndAll") && dice.chance(40)) {
     return { _tag: "Troubled", id, fault: { ...fault(), write: dice.pick([1, 2, 3]) }, during }
   }
   if (!dice.chance(_tag === "Together" ? 35 : 8)) return during
