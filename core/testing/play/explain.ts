@@ -129,11 +129,9 @@ const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> 
     ? [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
     : []
 
-const many = ["SignOut", "EndSession", "EndAll"]
-
-/** The grants that a step ends, each by a write of its own. */
+/** The grants that end with a session, a place or a connection, each by a write of its own. */
 const endedBy = (before: State, { _tag }: Step, next: State): ReadonlyArray<Grant> =>
-  many.includes(_tag)
+  _tag === "SignOut" || _tag === "EndSession" || _tag === "EndAll"
     ? [...next.grants.values()].filter(({ death, name }) => death !== null && before.grants.get(name)?.death === null)
     : []
 
