@@ -6,11 +6,9 @@ import type { AnswerClient, AsserterName, Fault, PlaceName, TrustTerms } from ".
 /** What everybody is called. */
 export const nameOf = (user: string): string => `Mx ${user}`
 
-/** What is told of something done: 503 where that could not be kept, else `null`. */
-type Told = Effect.Effect<HttpResponse | null>
-
 /**
- * A running system, as a script sees it. Everything else goes over HTTP as a value.
+ * A running system, as a script sees it. Everything else goes over HTTP as a value. What is done without a request answers
+ * 503 where it could not be kept, else `null`.
  * A request whose process is killed by a fault answers 503, as the proxy before it would.
  */
 export interface SystemUnderTest {
@@ -23,7 +21,11 @@ export interface SystemUnderTest {
   /** The headers of a browser in which this person is signed in. */
   readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
   /** An owner says which API a client is, so that it may exchange tokens; `null`: none. */
-  readonly allowExchange: (workspace: WorkspaceNumber, client: string, api: string | null) => Told
+  readonly allowExchange: (
+    workspace: WorkspaceNumber,
+    client: string,
+    api: string | null
+  ) => Effect.Effect<HttpResponse | null>
   /**
    * An owner approves or refuses a client by what that goes by, or looks at it: `outcome` is what comes of it, in the words
    * of the model.
@@ -36,9 +38,13 @@ export interface SystemUnderTest {
   /** An owner registers a client that sends this, and is answered as the client would be (RFC 7591 §3.2.1). */
   readonly registerForOwner: (workspace: WorkspaceNumber, metadata: object) => Effect.Effect<HttpResponse>
   /** An owner trusts an issuer of assertions (RFC 7523), or on other terms; `null`: no more. */
-  readonly trust: (workspace: WorkspaceNumber, issuer: AsserterName, terms: TrustTerms | null) => Told
+  readonly trust: (
+    workspace: WorkspaceNumber,
+    issuer: AsserterName,
+    terms: TrustTerms | null
+  ) => Effect.Effect<HttpResponse | null>
   /** The session that `signIn` gives ends; the person may sign in again. */
-  readonly endSession: (workspace: WorkspaceNumber, user: string) => Told
+  readonly endSession: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HttpResponse | null>
   /** The host says which places a person has, from now on. */
   readonly belong: (workspace: WorkspaceNumber, user: string, places: ReadonlyArray<PlaceName>) => Effect.Effect<void>
   /** All that a person let clients have ends: at a place, or of one client. */
@@ -46,7 +52,7 @@ export interface SystemUnderTest {
     workspace: WorkspaceNumber,
     user: string,
     which: { readonly place: PlaceName | undefined; readonly client: string | undefined }
-  ) => Told
+  ) => Effect.Effect<HttpResponse | null>
   readonly pass: (millis: number) => Effect.Effect<void>
   /** A new sealing key; the others still open. */
   readonly addKey: Effect.Effect<void>
