@@ -129,9 +129,14 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
     held.length === 0
       ? ""
       : `The load generator was at its limit, and requests per second are a least: ${held.join("; ")}.\n\n`
+  const unrest = median(
+    report.results.map(({ samples }) => spread(samples.map(({ cpu }) => cpu))).filter(Number.isFinite)
+  )
   return `${heading}
 
-One run, everything side by side. The ratios carry over to other machines, the figures below them do not.
+One run, everything side by side. The ratios carry over to other machines, the figures below them do not. Between the least
+and the greatest round of a figure lay ${(200 * unrest).toFixed(0)} % of its median, in the middle over all figures: on a host that others disturb,
+single ratios say less.
 
 ${markdown(["workload", "figure", "of what to what", "ratio", "aim", "floor"], ratios)}
 

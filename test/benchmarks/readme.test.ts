@@ -56,6 +56,11 @@ test("a figure stands with its part, and parts that are not shown are not spoken
   expect(section).not.toContain("floors")
 })
 
+test("how far the rounds of a figure lay apart is told, so that a reader knows what a ratio is worth", () => {
+  const results = [resultOf("tessera", [sampleOf(10), sampleOf(10), sampleOf(13)]), resultOf("floor", [])]
+  expect(performanceSection({ ...report, results }, [])).toContain(" 30 % ")
+})
+
 test("the section takes the place of the one before, and nothing else changes", () => {
   const readme = "# T\n\n## Performance\n\nold\n\n## The map\n\nmap\n"
   expect(withSection(readme, "## Performance\n\nnew\n")).toBe("# T\n\n## Performance\n\nnew\n\n## The map\n\nmap\n")
