@@ -171,15 +171,6 @@ const serve = (row: GrantType): Served => {
   }
 }
 
-const servedRows = new WeakMap<GrantType, Served>()
-
-/** What is made of a row is the same in every server that has it. */
-const servedBy = (row: GrantType): Served => {
-  const known = servedRows.get(row) ?? serve(row)
-  servedRows.set(row, known)
-  return known
-}
-
 const noTexts: ReadonlyArray<string> = []
 
 const textsOf = (read: unknown): ReadonlyArray<string> => (Array.isArray(read) ? read : noTexts)
@@ -297,7 +288,7 @@ const readGrantType = readerOf({ grant_type: Schema.String })
 
 /** RFC 6749 §3.2. */
 const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenContract>> => {
-  const served = new Map([...services.grantTypes].map(([name, row]) => [name, servedBy(row)]))
+  const served = new Map([...services.grantTypes].map(([name, row]) => [name, serve(row)]))
   const several = new Set([...services.grantTypes.values()].flatMap(({ form }) => [...severalOf(form)]))
   const readProof = proofReader(services)
   return (call) => {

@@ -112,7 +112,7 @@ const drawCommand = (dice: Dice, world: World, state: State, id: number): Comman
   if (signsFirst(world, state, during) && dice.chance(50)) {
     return { _tag: "Troubled", id, fault: { ...fault(), write: "signing key" }, during }
   }
-  // Who is to be told is written first, and then the end of one grant after the other.
+  // Several writes: who is to be told, and the end of each grant.
   if ((_tag === "SignOut" || _tag === "EndSession" || _tag === "EndAll") && dice.chance(40)) {
     return { _tag: "Troubled", id, fault: { ...fault(), write: dice.pick([1, 2, 3]) }, during }
   }
