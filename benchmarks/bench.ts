@@ -15,6 +15,7 @@ import {
   readBudget,
   shortIn,
   together,
+  type Verdict,
   verdictText
 } from "./report/judge.ts"
 import { leftOut, performanceSection, shortTable, table, withSection } from "./report/print.ts"
@@ -134,8 +135,9 @@ const program = Effect.gen(function* () {
     writeFileSync(file, withSection(readFileSync(file, "utf8"), performanceSection(report, verdicts)))
   }
   process.stdout.write(`\n${verdicts.map(verdictText).join("\n")}\n\n${shortTable(verdicts)}\n`)
-  const short = verdicts.filter(({ holds }) => !holds).length
-  process.stdout.write(`${verdicts.length - short} hold, ${short} fall short\n`)
+  const countOf = (of: Verdict["outcome"]) => verdicts.filter(({ outcome }) => outcome === of).length
+  const short = countOf("short")
+  process.stdout.write(`${countOf("holds")} hold, ${countOf("unclear")} are unclear, ${short} fall short\n`)
   const unseen = budget.map(({ part }) => part).filter((part) => missing.includes(part))
   if (unseen.length > 0) {
     process.stdout.write(

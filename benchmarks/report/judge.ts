@@ -105,6 +105,9 @@ export const Budget = Schema.Array(Line)
 export type Budget = typeof Budget.Type
 export const readBudget = Schema.decodeUnknownSync(Budget)
 
+/** `unclear`: beyond the bound, but the rounds lie so far apart that the true ratio may be within it. */
+type Outcome = "holds" | "unclear" | "short"
+
 export interface Verdict {
   readonly part: string
   readonly what: string
@@ -113,8 +116,10 @@ export interface Verdict {
   readonly ratio: number | undefined
   /** The ratio as text. */
   readonly shown: string
+  /** Between what the true ratio lies in 19 of 20 cases, as text. */
+  readonly within: string | undefined
   readonly wanted: string
-  readonly holds: boolean
+  readonly outcome: Outcome
   /** The floor of this run misses the aim, so nobody could reach it here. */
   readonly outOfReach: boolean
   /** The ratio of the floor, as text, where the line has one. */
@@ -144,31 +149,58 @@ export const isJudged =
       )
     )
 
-/** Round by round, because what disturbs the machine disturbs neighbours alike; then the median. */
-const ratioOf = (line: Line, ours: Result | undefined, theirs: Result | undefined): number | undefined => {
-  if (ours === undefined) return undefined
-  if (line.theirs === undefined) return overall(line.figure, ours)
-  if (theirs === undefined) return undefined
-  const ratios = ours.samples.flatMap((sample, round) => {
+/** A figure over another, in one number or in one for each round; none where it was not measured. */
+const ratiosOf = (line: Line, ours: Result | undefined, theirs: Result | undefined): ReadonlyArray<number> => {
+  if (ours === undefined) return []
+  if (line.theirs === undefined) return [overall(line.figure, ours)]
+  if (theirs === undefined) return []
+  // Round by round, because what disturbs the machine disturbs neighbours alike.
+  return ours.samples.flatMap((sample, round) => {
     const other = theirs.samples[round]
     return other === undefined ? [] : [figureOf(line.figure, ours, sample) / figureOf(line.figure, theirs, other)]
   })
-  return ratios.length === 0 ? undefined : median(ratios)
+}
+
+const middleOf = (ratios: ReadonlyArray<number>): number | undefined =>
+  ratios.length === 0 ? undefined : median(ratios)
+
+/** How often the true median may lie outside of what is said. */
+const doubt = 0.05
+
+/**
+ * Between which two of the values the true median lies, by the sign test: each value lies above it or below it with the
+ * same chance. Fewer than six values are too few for that, and the least and the greatest are given.
+ */
+export const medianWithin = (values: ReadonlyArray<number>): readonly [number, number] => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const count = sorted.length
+  let chance = 0.5 ** count
+  let sum = chance
+  let outside = 0
+  while (sum <= doubt / 2) {
+    outside++
+    chance *= (count - outside + 1) / outside
+    sum += chance
+  }
+  const first = Math.max(outside - 1, 0)
+  return [sorted[first] ?? Number.NaN, sorted[count - 1 - first] ?? Number.NaN]
 }
 
 const named = (which: Which): string => [which.subject, which.case, which.store].filter(Boolean).join(" on ")
 
-/** Every line of the budget, for each of its workloads. A line without figures does not hold. */
+/** Every line of the budget, for each of its workloads. A line without figures is short. */
 export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyArray<Verdict> =>
   budget.flatMap((line) =>
     line.workloads.map((workload) => {
       const find = (which: Which) => results.find((result) => fits(result, line, workload, which))
       const theirs = line.theirs && find(line.theirs)
       const floorTo = line.floorTo === undefined ? theirs : find(line.floorTo)
-      const ratio = ratioOf(line, find(line.ours), theirs)
+      const ratios = ratiosOf(line, find(line.ours), theirs)
+      const ratio = middleOf(ratios)
+      const [least, most] = medianWithin(ratios)
       const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = line
       const isEnough = (ratio: number) => ratio <= atMost && ratio >= atLeast
-      const floor = line.floor && ratioOf(line, find(line.floor), floorTo)
+      const floor = line.floor && middleOf(ratiosOf(line, find(line.floor), floorTo))
       const outOfReach = floor !== undefined && !isEnough(floor)
       return {
         part: line.part,
@@ -177,21 +209,29 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
         figure: inWords[line.figure],
         ratio,
         shown: ratioText(ratio, isEnough),
+        within: ratios.length < 2 ? undefined : `${ratioText(least, isEnough)} to ${ratioText(most, isEnough)}`,
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
         aim: line.aim === undefined ? undefined : `at ${line.atLeast === undefined ? "most" : "least"} ${line.aim}`,
         measured: line.measured,
-        holds: ratio !== undefined && (isEnough(ratio) || outOfReach),
+        outcome:
+          ratio === undefined
+            ? "short"
+            : isEnough(ratio) || outOfReach
+              ? "holds"
+              : isEnough(least) || isEnough(most)
+                ? "unclear"
+                : "short",
         outOfReach,
         floor: line.floor && ratioText(floor, isEnough)
       }
     })
   )
 
-/** The lines that do not hold, with no more than the workloads for which they don't. */
+/** The lines that fell short or are unclear, with no more than the workloads for which they are. */
 export const shortIn = (budget: Budget, results: ReadonlyArray<Result>): Budget =>
   budget.flatMap((line) => {
     const workloads = line.workloads.filter((workload) =>
-      judge([{ ...line, workloads: [workload] }], results).some(({ holds }) => !holds)
+      judge([{ ...line, workloads: [workload] }], results).some(({ outcome }) => outcome !== "holds")
     )
     return workloads.length === 0 ? [] : [{ ...line, workloads }]
   })
@@ -213,8 +253,14 @@ export const together = (lines: Budget, before: ReadonlyArray<Result>, again: Re
   })
 }
 
-export const verdictText = (verdict: Verdict): string =>
-  `${verdict.outOfReach ? "out of reach here" : verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}${verdict.floor === undefined ? "" : `; the floor: ${verdict.floor}`}`
+const outcomes = { holds: "holds", unclear: "unclear", short: "FALLS SHORT" } as const
+
+export const verdictText = (verdict: Verdict): string => {
+  const { figure, floor, outcome, outOfReach, part, shown, wanted, what, within, workload } = verdict
+  const said = outOfReach ? "out of reach here" : outcomes[outcome]
+  const ratio = within === undefined ? shown : `${shown} (${within})`
+  return `${said}: ${part}, ${workload}: ${figure}, ${what}: ${ratio}, ${wanted}${floor === undefined ? "" : `; the floor: ${floor}`}`
+}
 
 /** Of one core. Above that, more requests per second may have been possible than could be asked for. */
 const busy = 0.9

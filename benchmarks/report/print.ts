@@ -106,6 +106,8 @@ export const shortTable = (verdicts: ReadonlyArray<Verdict>): string => {
   return rows.length === 0 ? "" : `Short of the aim:\n\n${markdown(shortHead, rows)}\n`
 }
 
+const notReached = { holds: "", unclear: " (unclear)", short: " (not reached)" } as const
+
 /** The page's section on speed, out of one run: ratios first, because only they mean something elsewhere. */
 export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdict>): string => {
   const { machine } = report
@@ -113,8 +115,8 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
     `${words(verdict.workload)}${verdict.part === "sealed-node" ? " on Node" : ""}`,
     verdict.figure,
     verdict.what,
-    verdict.shown,
-    `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}${verdict.aim === undefined ? "" : ", short of its aim"}`,
+    verdict.within === undefined ? verdict.shown : `${verdict.shown} (${verdict.within})`,
+    `${verdict.wanted}${notReached[verdict.outcome]}${verdict.aim === undefined ? "" : ", short of its aim"}`,
     verdict.floor ?? ""
   ])
   const results = report.results.filter(({ part }) => shown.has(part))

@@ -64,13 +64,13 @@ const nearly = 1.0001
 describe("the judge", () => {
   test("lets every line of the budget stand at its bound, and none beyond it", () => {
     for (const line of budget) {
-      for (const [times, holds] of [
-        [1 / nearly, true],
-        [nearly, false],
-        [1.2, false]
+      for (const [times, outcome] of [
+        [1 / nearly, "holds"],
+        [nearly, "short"],
+        [1.2, "short"]
       ] as const) {
         const verdicts = judge([line], resultsOf(line, worse(line, times)))
-        expect(verdicts.map((verdict) => verdict.holds)).toEqual(line.workloads.map(() => holds))
+        expect(verdicts.map((verdict) => verdict.outcome)).toEqual(line.workloads.map(() => outcome))
       }
     }
   })

@@ -6,6 +6,7 @@ import {
   type Budget,
   generatorBound,
   judge,
+  medianWithin,
   readBudget,
   shortIn,
   together,
@@ -28,19 +29,45 @@ describe("judge", () => {
     const floor = resultOf("floor", [sampleOf(10), sampleOf(50), sampleOf(10)])
     const [verdict] = judge([line], [ours, floor])
     expect(verdict?.ratio).toBe(1.5)
-    expect(verdict?.holds).toBe(true)
-    expect(judge([{ ...line, atMost: 1.49 }], [ours, floor])[0]?.holds).toBe(false)
+    expect(verdict?.outcome).toBe("holds")
+    expect(judge([{ ...line, atMost: 1.39 }], [ours, floor])[0]?.outcome).toBe("short")
+  })
+
+  test("leaves a line open whose rounds lie on both sides of its bound, and judges one whose rounds agree", () => {
+    const of = (ratios: ReadonlyArray<number>) =>
+      judge(
+        [line],
+        [
+          resultOf(
+            "tessera",
+            ratios.map((ratio) => sampleOf(10 * ratio))
+          ),
+          resultOf(
+            "floor",
+            ratios.map(() => sampleOf(10))
+          )
+        ]
+      )[0]
+    expect(of([1.2, 1.6, 1.7, 1.8, 2])).toMatchObject({ outcome: "unclear", shown: "1.70", within: "1.20 to 2.00" })
+    expect(of([1.6, 1.6, 1.7, 1.8, 2])).toMatchObject({ outcome: "short", within: "1.60 to 2.00" })
+    expect(of([1.2, 1.3, 1.4, 1.8, 2])).toMatchObject({ outcome: "holds" })
+    // One round of nine that was undisturbed says nothing yet.
+    expect(of([1.2, 1.6, 1.6, 1.7, 1.7, 1.7, 1.8, 1.8, 2])).toMatchObject({ outcome: "short", within: "1.60 to 1.80" })
+    const { atMost: _, ...unbounded } = line
+    const atLeast: Budget[number] = { ...unbounded, atLeast: 1.5 }
+    const slow = [resultOf("tessera", [sampleOf(10), sampleOf(14)]), resultOf("floor", [sampleOf(10), sampleOf(10)])]
+    expect(judge([atLeast], slow)).toMatchObject([{ outcome: "short" }])
   })
 
   test("holds a line against its floor: an aim that the floor misses is out of reach, and one that it makes is not", () => {
     const withFloor = { ...line, theirs: { subject: "peer" }, floor: { subject: "floor" }, atMost: 0.4 }
     const results = [resultOf("tessera", [sampleOf(50)]), resultOf("peer", [sampleOf(100)])]
     const [missed] = judge([withFloor], [...results, resultOf("floor", [sampleOf(45)])])
-    expect(missed).toMatchObject({ holds: true, outOfReach: true, floor: "0.45" })
+    expect(missed).toMatchObject({ outcome: "holds", outOfReach: true, floor: "0.45" })
     expect(missed && verdictText(missed)).toEndWith("0.50, at most 0.4; the floor: 0.45")
     const [short] = judge([withFloor], [...results, resultOf("floor", [sampleOf(35)])])
-    expect(short).toMatchObject({ holds: false, outOfReach: false, floor: "0.35" })
-    expect(judge([withFloor], results)).toMatchObject([{ holds: false, floor: "not measured" }])
+    expect(short).toMatchObject({ outcome: "short", outOfReach: false, floor: "0.35" })
+    expect(judge([withFloor], results)).toMatchObject([{ outcome: "short", floor: "not measured" }])
     expect(judge([line], results)).toMatchObject([{ floor: undefined }])
   })
 
@@ -57,16 +84,34 @@ describe("judge", () => {
     const ours = [at("tessera", "few", 100), at("tessera", "many", 130)]
     const floors = [at("floor", "few", 50), at("floor", "many", 80)]
     expect(judge([grown], [...ours, ...floors])).toMatchObject([
-      { shown: "1.30", floor: "1.60", holds: true, outOfReach: true }
+      { shown: "1.30", floor: "1.60", outcome: "holds", outOfReach: true }
     ])
     expect(judge([grown], [...ours, at("floor", "many", 80)])).toMatchObject([{ floor: "not measured" }])
   })
 
   test("a line that was not measured does not hold", () => {
     for (const results of [[], [resultOf("tessera", [sampleOf(1)])], [resultOf("floor", [sampleOf(1)])]]) {
-      expect(judge([line], results)).toMatchObject([{ ratio: undefined, holds: false }])
+      expect(judge([line], results)).toMatchObject([{ ratio: undefined, outcome: "short" }])
     }
   })
+})
+
+test("the median lies within as many values as the sign test leaves", () => {
+  const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
+  const within = [1, 2, 5, 6, 8, 9, 13, 25, 39].map((count) => [count, ...medianWithin(upTo(count))])
+  // As tables of the test have it: nine values leave one out on either side, 13 two, 25 seven, 39 twelve.
+  expect(within).toEqual([
+    [1, 1, 1],
+    [2, 1, 2],
+    [5, 1, 5],
+    [6, 1, 6],
+    [8, 1, 8],
+    [9, 2, 8],
+    [13, 3, 11],
+    [25, 8, 18],
+    [39, 13, 27]
+  ])
+  expect(medianWithin([3, 1, 2])).toEqual([1, 3])
 })
 
 describe("another look", () => {

@@ -22,7 +22,8 @@ const verdict: Verdict = {
   ratio: undefined,
   shown: "not measured",
   wanted: "at most 1.5",
-  holds: false,
+  within: undefined,
+  outcome: "short",
   outOfReach: false,
   floor: undefined,
   aim: undefined,
@@ -34,8 +35,20 @@ test("a line of the budget without figures is not left out", () => {
   expect(performanceSection(report, [{ ...verdict, floor: "1.6" }])).toContain("| at most 1.5 (not reached) | 1.6 |")
 })
 
+test("what the rounds leave open stands with how far apart they lie", () => {
+  const unclear = { ...verdict, shown: "1.60", within: "1.30 to 1.90", outcome: "unclear" } as const
+  expect(performanceSection(report, [unclear])).toContain("| 1.60 (1.30 to 1.90) | at most 1.5 (unclear) |  |")
+})
+
 test("a line that is short of its aim is held to what it reached, and listed with both", () => {
-  const held = { ...verdict, shown: "1.31", wanted: "at most 1.4", holds: true, aim: "at most 1.2", measured: 1.3 }
+  const held = {
+    ...verdict,
+    shown: "1.31",
+    wanted: "at most 1.4",
+    outcome: "holds",
+    aim: "at most 1.2",
+    measured: 1.3
+  } as const
   expect(shortTable([verdict])).toBe("")
   expect(shortTable([verdict, held])).toContain("| at most 1.2 | at most 1.4 | 1.3 | 1.31 |")
   expect(performanceSection(report, [held])).toContain("| at most 1.2 | at most 1.4 | 1.3 | 1.31 |")
