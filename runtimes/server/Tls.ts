@@ -34,23 +34,47 @@ const textOf = (path: string): string | undefined => {
   }
 }
 
-const isPair = (certificate: string, key: string): boolean => {
+const certificateOf = (pem: string): X509Certificate | undefined => {
   try {
-    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
+    return new X509Certificate(pem)
+  } catch {
+    return undefined
+  }
+}
+
+const isPair = (certificate: X509Certificate, key: string): boolean => {
+  try {
+    return certificate.checkPrivateKey(createPrivateKey(key))
   } catch {
     return false
   }
 }
 
+/** RFC 9325 §4.5. With a much shorter one, platforms start and then shake hands with nobody. */
+const leastRsaBits = 2048
+
+const isTooShort = ({ publicKey: { asymmetricKeyDetails: details } }: X509Certificate): boolean =>
+  details?.modulusLength !== undefined && details.modulusLength < leastRsaBits
+
+/** Each certificate of a chain; `undefined` where one cannot be read, as of a file that is written just now. */
+const chainIn = (pem: string): ReadonlyArray<X509Certificate> | undefined => {
+  const chain = certificatesIn(pem)
+    .map(certificateOf)
+    .filter((one) => one !== undefined)
+  return chain.length > 0 && chain.length === pem.split("-----BEGIN CERTIFICATE-----").length - 1 ? chain : undefined
+}
+
 /** A chain, whose first certificate is the key's; or what is wrong, which names no path and holds no secret. */
 const readIdentity = (certPath: string, keyPath: string): Result.Result<TlsIdentity, string> => {
-  const cert = textOf(certPath)
+  const cert = textOf(certPath) ?? ""
   const key = textOf(keyPath)
-  const [own] = certificatesIn(cert ?? "")
-  if (own === undefined) return Result.fail("TLS_CERT: expected a readable PEM file that begins with the certificate")
+  const [own] = chainIn(cert) ?? []
+  if (own === undefined)
+    return Result.fail("TLS_CERT: expected a readable PEM file of whole certificates that begins with the server's")
+  if (isTooShort(own)) return Result.fail(`TLS_CERT: expected an RSA key of ${leastRsaBits} bits or more`)
   if (key === undefined) return Result.fail("TLS_KEY: expected a readable PEM file with the private key")
   return isPair(own, key)
-    ? Result.succeed({ cert: cert ?? "", key })
+    ? Result.succeed({ cert, key })
     : Result.fail("TLS_KEY: expected the unencrypted private key of the first certificate of TLS_CERT")
 }
 
@@ -84,9 +108,12 @@ export const followTls = (
     if (Result.isFailure(found)) return Effect.logWarning("the new certificate is not shown", { why: found.failure })
     const { cert, key } = found.success
     if (cert === shown.cert && key === shown.key) return Effect.void
-    shown = found.success
     return Effect.andThen(
-      Effect.sync(() => show(shown)),
+      Effect.sync(() => {
+        show(found.success)
+        // Where the platform would not take it, it is tried again.
+        shown = found.success
+      }),
       Effect.logInfo("a new certificate is shown")
     )
   })

@@ -54,7 +54,7 @@ export const banner = (
   setUpLink: Option.Option<Redacted.Redacted<string>>
 ): string => {
   const facts = [
-    ["listening on", `http://${hostInUrl(settings.host)}:${port}`],
+    ["listening on", `${Option.isSome(settings.tls) ? "https" : "http"}://${hostInUrl(settings.host)}:${port}`],
     ["issuer", settings.workspace.issuer],
     ...(settings.hosting._tag === "One" ? [] : [["workspaces", besideOf(settings.hosting)]]),
     ["access", accessOf(settings)],

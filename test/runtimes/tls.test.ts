@@ -1,15 +1,20 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { connect, type TLSSocket } from "node:tls"
-import { Effect, Option, Result, type Scope } from "effect"
+import { ConfigProvider, Effect, Logger, Option, Result, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { secretJson } from "../../core/http/answer.ts"
+import { parseKeyRing } from "../../core/token/KeyRing.ts"
 import { listen as onBun } from "../../runtimes/bun/listen.ts"
 import { noProxies } from "../../runtimes/serve/peer.ts"
+import { banner } from "../../runtimes/server/banner.ts"
 import type { CannotListen } from "../../runtimes/server/Listen.ts"
-import { type TlsFiles, tlsFilesOf } from "../../runtimes/server/Tls.ts"
+import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
+import { readSettings } from "../../runtimes/server/Settings.ts"
+import { followTls, type TlsFiles, type TlsIdentity, tlsFilesOf } from "../../runtimes/server/Tls.ts"
 import { node } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { startChild } from "./given/Child.ts"
@@ -21,9 +26,10 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const file = (name: string) => join(folder, name)
 
 /** A certificate for this machine, made by itself. */
-const make = (name: string) => {
+const make = (name: string, ...kind: ReadonlyArray<string>) => {
   const made = spawnSync("openssl", [
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
+    ...["req", "-x509", "-nodes", "-days", "2", "-newkey"],
+    ...(kind.length === 0 ? ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"] : kind),
     ...["-subj", `/CN=${name}`, "-keyout", file(`${name}.key`), "-out", file(`${name}.pem`)]
   ])
   if (made.status !== 0) throw new Error(String(made.stderr))
@@ -31,6 +37,8 @@ const make = (name: string) => {
 
 make("first")
 make("second")
+make("rsa", "rsa:2048")
+make("short", "rsa:1024")
 
 const use = (name: string) => {
   copyFileSync(file(`${name}.pem`), file("cert"))
@@ -126,7 +134,17 @@ describe("TLS of the server's own", () => {
     expect(Result.isSuccess(filesOf())).toBe(true)
     expect(Result.isSuccess(filesOf(file("cert"), file("key")))).toBe(true)
     writeFileSync(file("words"), "no certificate")
+    const [own, next] = [readFileSync(file("cert"), "utf8"), readFileSync(file("second.pem"), "utf8")]
+    writeFileSync(file("chain"), `${own}an intermediate:\n${next}`)
+    expect(Result.isSuccess(filesOf(file("chain"), file("key")))).toBe(true)
+    expect(Result.isSuccess(filesOf(file("rsa.pem"), file("rsa.key")))).toBe(true)
+    // A chain that is written just now, and one with a certificate that is none.
+    writeFileSync(file("cut"), own + next.slice(0, next.length / 2))
+    writeFileSync(file("odd"), `${own}-----BEGIN CERTIFICATE-----\nMIIBAA==\n-----END CERTIFICATE-----\n`)
     for (const [variable, result] of [
+      ["TLS_CERT", filesOf(file("cut"), file("key"))],
+      ["TLS_CERT", filesOf(file("odd"), file("key"))],
+      ["TLS_CERT", filesOf(file("short.pem"), file("short.key"))],
       ["TLS_KEY", filesOf(file("cert"))],
       ["TLS_CERT", filesOf(undefined, file("key"))],
       ["TLS_CERT", filesOf(file("nowhere"), file("key"))],
@@ -138,6 +156,40 @@ describe("TLS of the server's own", () => {
     ] as const) {
       expect(Result.isFailure(result) && result.failure).toMatch(new RegExp(`^${variable}: expected [^\\n]+$`))
     }
+  })
+
+  test("is said to whoever starts the server, with where it listens", () => {
+    use("first")
+    const said = (env: Record<string, string>) =>
+      Effect.gen(function* () {
+        const settings = yield* readSettings
+        const ring = Result.getOrThrow(parseKeyRing(newSealKey()))
+        return banner(settings, 8443, { ring, place: "here", made: false }, Option.none())
+      }).pipe(Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env)), Effect.runSync)
+    const tls = { TLS_CERT: file("cert"), TLS_KEY: file("key"), BASE_URL: "https://auth.example.com" }
+    expect(said(tls)).toContain("https://127.0.0.1:8443\n")
+    expect(said({})).toContain("http://127.0.0.1:8443\n")
+  })
+
+  test("that a platform would not take is tried again, and the log says why", () => {
+    use("first")
+    const shown: Array<string> = []
+    const said: Array<string> = []
+    let failing = true
+    const show = ({ cert }: TlsIdentity) => {
+      if (failing) throw new Error("no room")
+      shown.push(cert)
+    }
+    const logger = Logger.make(({ logLevel }) => void said.push(logLevel))
+    return Effect.gen(function* () {
+      yield* followTls(files(), show)
+      use("second")
+      yield* TestClock.adjust("20 seconds")
+      expect([shown, said]).toEqual([[], ["Warn", "Warn"]])
+      failing = false
+      yield* TestClock.adjust("20 seconds")
+      expect([shown, said]).toEqual([[readFileSync(file("second.pem"), "utf8")], ["Warn", "Warn", "Info"]])
+    }).pipe(Effect.scoped, Effect.provide([TestClock.layer(), Logger.layer([logger])]), Effect.runPromise)
   })
 
   describe.each(platforms)("on %s", (_, start, keeps) => {
