@@ -228,7 +228,10 @@ const breaking: ReadonlyArray<Source> = [
     "Bun.version",
     "setTimeout(() => 1, 10)"
   ].map((reaching, index) => file(`core/grant/ambient${index}.ts`, `export const a = ${reaching}`)),
-  file("core/grant/any.ts", "export const a = (b: any) => b")
+  file("core/grant/any.ts", "export const a = (b: any) => b"),
+  // A circle, which types alone close.
+  file("core/grant/circleA.ts", `import type { B } from "./circleB.ts"\nexport type A = B | 1`),
+  file("core/grant/circleB.ts", `import type { A } from "./circleA.ts"\nexport type B = A | 2`)
 ]
 
 const sound: ReadonlyArray<Source> = [
@@ -267,7 +270,7 @@ describe("the linter", () => {
     expect([...new Set(folders)].filter((folder) => arrow[folder] === undefined)).toEqual([])
   })
 
-  test("sees what breaks the house's rules on imports, ambient names and types, and nothing else", () => {
+  test("sees what breaks the house's rules on imports, circles, ambient names and types, and nothing else", () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "house-")))
     const configured = [".biome.json", "test/house/arrow.json"].map((path) =>
       file(
@@ -279,7 +282,12 @@ describe("the linter", () => {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
       writeFileSync(join(folder, path), text)
     }
-    const rules = ["style/noRestrictedImports", "style/noRestrictedGlobals", "suspicious/noExplicitAny"]
+    const rules = [
+      "style/noRestrictedImports",
+      "style/noRestrictedGlobals",
+      "suspicious/noExplicitAny",
+      "suspicious/noImportCycles"
+    ]
     const args = ["lint", ...rules.map((rule) => `--only=${rule}`), "--reporter=github", "--max-diagnostics=none", "."]
     const linted = spawnSync(join(root, "node_modules/.bin/biome"), args, { cwd: folder, encoding: "utf8" })
     const named = [...linted.stdout.matchAll(/^::error title=lint[^\n]*?,file=([^,]+),/gm)].map(([, path = ""]) =>

@@ -3,7 +3,7 @@ import { later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { isWithin } from "../rules/Scope.ts"
 import { type Client, type ClientMaker, mayUse, type WorkspaceAccess } from "./Client.ts"
-import type { RegistrableGrantType } from "./register.ts"
+import type { RegistrableGrantType } from "./RegistrableGrantType.ts"
 
 /** Whether a client may act for the workspace itself, if it registered for it; or why not. */
 export type WorkspaceStanding = "allowed" | "waiting" | "refused" | "owners_only"

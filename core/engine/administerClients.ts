@@ -10,6 +10,7 @@ import {
   withoutOlderSecret
 } from "../client/ClientSecret.ts"
 import { brokenRules, profileOf, securityProfile } from "../client/Profile.ts"
+import type { RegistrableGrantType } from "../client/RegistrableGrantType.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
 import {
   clientInformation,
@@ -17,7 +18,6 @@ import {
   drawnSecret,
   type FreshClient,
   type Registered,
-  type RegistrableGrantType,
   type RegistrationFault,
   register,
   type Tables

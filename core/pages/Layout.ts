@@ -8,7 +8,7 @@ import { defaultTheme, type Theme } from "../workspace/Theme.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import { type Html, html, stylesheetTag } from "./Html.ts"
 import { lightPalette } from "./Palette.ts"
-import { sessionScript } from "./sessionScript.ts"
+import { type SessionOfPage, sessionScript } from "./sessionScript.ts"
 import { stylesheetOf } from "./stylesheet.ts"
 
 /** What all pages of one workspace share. */
@@ -49,11 +49,7 @@ export interface Document {
   readonly formsEnd: "here" | "anywhere"
   /** `kept` where an application may open the page in a pop-up that reports back to it. */
   readonly opener: "kept" | "cut"
-  /**
-   * Where sessions have a path of their own: `kept` where the browser is to remember this session's; otherwise the address
-   * without one that it goes on to, below the path that it remembers, unless that is `left`: nobody is signed in there.
-   */
-  readonly session?: "kept" | { readonly sought: string; readonly left?: string | undefined }
+  readonly session?: SessionOfPage
   /** Headers of this page only, such as `Retry-After`. */
   readonly headers?: HeaderPairs
 }

@@ -25,7 +25,6 @@ import {
 } from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
 import { fetchOptionsOf, fetchVariables } from "./FetchSettings.ts"
-import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
 import { resourcesVariable } from "./ResourcesFile.ts"
 import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
@@ -47,6 +46,12 @@ import {
   WrongSettings,
   wholeNumber
 } from "./Variable.ts"
+
+/** Where the workspaces beside that of `BASE_URL` come from. */
+export type HostingSettings =
+  | { readonly _tag: "One" }
+  | { readonly _tag: "File"; readonly path: string }
+  | { readonly _tag: "Store" }
 
 /** Everything that an operator can choose, read and checked. */
 export interface Settings {

@@ -1,8 +1,7 @@
 import { Option, Redacted } from "effect"
-import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
 import type { SealKeys } from "./SealKeyFile.ts"
-import { isLocal, type Settings } from "./Settings.ts"
+import { type HostingSettings, isLocal, type Settings } from "./Settings.ts"
 
 /** Whether a client of the public network may register and then call the API as the workspace. */
 export const hasOpenAccess = (settings: Settings): boolean =>

@@ -13,12 +13,6 @@ import { type FileFault, readJson, readText } from "./JsonFile.ts"
 import type { Settings } from "./Settings.ts"
 import { WrongSettings } from "./Variable.ts"
 
-/** Where the workspaces beside that of `BASE_URL` come from. */
-export type HostingSettings =
-  | { readonly _tag: "One" }
-  | { readonly _tag: "File"; readonly path: string }
-  | { readonly _tag: "Store" }
-
 /** The workspaces of a server, for whatever is done in each of them. */
 export class Hosted extends Context.Service<
   Hosted,

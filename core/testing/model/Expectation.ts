@@ -1,5 +1,6 @@
-import type { KeyName, PlaceName, Ref } from "../script/Command.ts"
+import type { KeyName, Ref } from "../script/Command.ts"
 import type { Scope } from "./State.ts"
+import type { PlaceName } from "./World.ts"
 
 /** Whom an ID token names, and what else it tells (OpenID Connect Core §2). */
 export interface Identity {

@@ -1,5 +1,5 @@
-import type { AsserterName, Attest, KeyName, PlaceName, Ref, TrustTerms } from "../script/Command.ts"
-import type { WorkspaceNumber } from "./World.ts"
+import type { AsserterName, Attest, KeyName, Ref, TrustTerms } from "../script/Command.ts"
+import type { PlaceName, WorkspaceNumber } from "./World.ts"
 
 /** `admin` is there only where the world has APIs; it implies `api`. */
 export type Scope = "api" | "profile" | "admin" | "openid"

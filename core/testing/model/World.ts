@@ -1,5 +1,4 @@
 import type { ClientMethod } from "../script/ClientMethod.ts"
-import type { PlaceName } from "../script/Command.ts"
 
 /** The settings that a system is started with, as far as its answers depend on them. Times are in milliseconds. */
 export interface World {
@@ -51,6 +50,9 @@ export interface World {
 }
 
 export type WorkspaceNumber = 0 | 1
+
+/** Where people may let a client act for them. */
+export type PlaceName = "bakery" | "mill" | "garden"
 
 const second = 1000
 const minute = 60 * second

@@ -1,8 +1,8 @@
-import type { Belong, EndAll, PlaceName } from "../script/Command.ts"
+import type { Belong, EndAll } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule } from "./Rule.ts"
 import { allDead, type Grant, isAlive, type Page, type Scope, type State } from "./State.ts"
 import { reaches } from "./scope.ts"
-import { placeScopes, type WorkspaceNumber } from "./World.ts"
+import { type PlaceName, placeScopes, type WorkspaceNumber } from "./World.ts"
 
 /** A place, with what of a request can be allowed there. */
 interface Offered {

@@ -1,7 +1,7 @@
 import type { Effect } from "effect"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
-import type { WorkspaceNumber } from "../model/World.ts"
-import type { AnswerClient, AsserterName, Fault, PlaceName, TrustTerms } from "../script/Command.ts"
+import type { PlaceName, WorkspaceNumber } from "../model/World.ts"
+import type { AnswerClient, AsserterName, Fault, TrustTerms } from "../script/Command.ts"
 
 /** What everybody is called. */
 export const nameOf = (user: string): string => `Mx ${user}`

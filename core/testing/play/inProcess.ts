@@ -34,8 +34,15 @@ import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 import { drawFrom } from "../Draw.ts"
-import { deviceTtl, placeScopes, pushedTtl, residents, type WorkspaceNumber, type World } from "../model/World.ts"
-import type { PlaceName } from "../script/Command.ts"
+import {
+  deviceTtl,
+  type PlaceName,
+  placeScopes,
+  pushedTtl,
+  residents,
+  type WorkspaceNumber,
+  type World
+} from "../model/World.ts"
 import { manualClock, withClock } from "./ManualClock.ts"
 import { issuerKey, issuerText, scriptSignatures } from "./proofs.ts"
 import { nameOf, type SystemUnderTest } from "./SystemUnderTest.ts"

@@ -1,4 +1,4 @@
-import type { WorkspaceNumber } from "../model/World.ts"
+import type { PlaceName, WorkspaceNumber } from "../model/World.ts"
 
 /** Things are named after the command that made them, so a script keeps its meaning when other lines are taken out. */
 export type Ref = number
@@ -291,9 +291,6 @@ export interface SignOut {
   /** Who does what the page asks for: the one at the browser, nobody, or a forger without its csrf field. */
   readonly by: "viewer" | "onlooker" | "forger"
 }
-
-/** Where people may let a client act for them. */
-export type PlaceName = "bakery" | "mill" | "garden"
 
 /** The host says which places a person has, from now on. */
 export interface Belong {

@@ -13,7 +13,14 @@ import {
   trustedIn
 } from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
-import { assertionLeeway, longestAssertion, pollInterval, type WorkspaceNumber, type World } from "../model/World.ts"
+import {
+  assertionLeeway,
+  longestAssertion,
+  type PlaceName,
+  pollInterval,
+  type WorkspaceNumber,
+  type World
+} from "../model/World.ts"
 import {
   type AskDevice,
   type AsserterName,
@@ -27,7 +34,6 @@ import {
   type Housekeeping,
   type KeyName,
   oddRegistrations,
-  type PlaceName,
   type Poll,
   type Presented,
   type Push,
