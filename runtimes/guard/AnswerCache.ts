@@ -13,7 +13,7 @@ interface Entry {
 }
 
 /** So many entries, by name; the one that was not asked for for longest makes room. */
-class Recent {
+class Entries {
   readonly #entries = new Map<string, Entry>()
   readonly #most: number
 
@@ -67,14 +67,14 @@ export interface Lifetimes {
  * ones out by making others up.
  */
 export class AnswerCache {
-  readonly #good: Recent
-  readonly #bad: Recent
+  readonly #good: Entries
+  readonly #bad: Entries
   readonly #lifetimes: Lifetimes
 
   constructor(lifetimes: Lifetimes) {
     this.#lifetimes = lifetimes
-    this.#good = new Recent(lifetimes.maxEntries)
-    this.#bad = new Recent(lifetimes.maxEntries)
+    this.#good = new Entries(lifetimes.maxEntries)
+    this.#bad = new Entries(lifetimes.maxEntries)
   }
 
   get size(): number {

@@ -24,7 +24,7 @@ import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
 import { authorizeAt, authorizePath, type Workspace } from "../../workspace/Workspace.ts"
 import { approveRemembered } from "./consent.ts"
-import { comeBackTo, consentModel } from "./consentModel.ts"
+import { consentModel, returnUrlOfRequest } from "./consentModel.ts"
 
 const consentPageFor = (page: string, query: string): string =>
   `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(wellFormed(query))}`
@@ -70,7 +70,7 @@ export const asked = Effect.fnUntraced(function* (services: Services, call: Call
   yield* takeOfAddress(services.limiter, call, allowances.authorize)
   const next = yield* interaction(services, call)
   const returnTo =
-    next._tag === "NeedsLogin" ? next.returnTo : next._tag === "NeedsConsent" ? comeBackTo(call, next) : ""
+    next._tag === "NeedsLogin" ? next.returnTo : next._tag === "NeedsConsent" ? returnUrlOfRequest(call, next) : ""
   if (!fitsSignIn(returnTo)) return yield* tooLong
   if (next._tag === "NeedsConsent" || next._tag === "Remembered") {
     yield* services.limiter.take({

@@ -19,7 +19,7 @@ import { returnRefusal } from "../../request/readRequest.ts"
 import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
 import { asked } from "./authorize.ts"
 import { type ConsentDecision, consentDecision } from "./consent.ts"
-import { comeBackTo, consentModel } from "./consentModel.ts"
+import { consentModel, returnUrlOfRequest } from "./consentModel.ts"
 
 /** What a consent page of the host's own is told: what to show, or where the browser has to go instead. */
 export type ConsentAsked =
@@ -81,7 +81,7 @@ const authorizing = (call: Call, query: string): Call => {
 const refusedAt = (call: Call, next: Extract<Interaction, { readonly _tag: "Redirect" }>): string => {
   const { path, refusal } = next.returned
   return path.to._tag === "Device" || isStranger(path.client)
-    ? comeBackTo(call, next)
+    ? returnUrlOfRequest(call, next)
     : returnRefusal(path.to, refusal, call.workspace.issuer)
 }
 
@@ -90,7 +90,7 @@ const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { 
     case "NeedsLogin":
       return { state: "sign_in", continueTo: next.at }
     case "Remembered":
-      return { state: "remembered", continueTo: comeBackTo(call, next) }
+      return { state: "remembered", continueTo: returnUrlOfRequest(call, next) }
     case "Redirect":
       return {
         state: "refused",

@@ -21,7 +21,7 @@ const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace):
       })
 
 /** Where a browser comes back to an authorization request, after sign-in or as somebody else. */
-export const comeBackTo = ({ workspace }: Call, { query }: { readonly query: string }): string =>
+export const returnUrlOfRequest = ({ workspace }: Call, { query }: { readonly query: string }): string =>
   addressOf(authorizeAt(workspace), query)
 
 /** A host's page elsewhere looks through all of them by itself. */
@@ -85,7 +85,10 @@ export const consentModel = (
   account: signedIn.label,
   acknowledge: asksTick(request),
   ...(consentGiven(services.policy, request.client, request.to, call.now) === undefined ? {} : { remembers: true }),
-  switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, comeBackTo(call, { query })),
+  switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(
+    call.workspace,
+    returnUrlOfRequest(call, { query })
+  ),
   ...form,
   now: call.now
 })
