@@ -11,7 +11,8 @@ import {
   knownImports,
   plainlyCompared,
   pureCore,
-  reasonedAssertions
+  reasonedAssertions,
+  spansOfRooms
 } from "./house/code.ts"
 import { type Lock, missingFrom } from "./house/lock.ts"
 import { concepts, portable, topLevel } from "./house/places.ts"
@@ -120,6 +121,20 @@ const cases: ReadonlyArray<Case> = [
     rule: checkedTypes,
     breaking: [file("test/a.ts", `// ${switchedOff}: the library is wrong\nconst a: string = 1`)],
     sound: [file("test/types/a.ts", "// @ts-expect-error: an unchecked string is no redirect URI")]
+  },
+  {
+    rule: spansOfRooms,
+    breaking: [
+      file("core/engine/a.ts", `const a = Effect.fn("administration.endGrant")(function* () {})`),
+      file("core/people/a.ts", `const a = Effect.fn("signIn")(function* () {})`),
+      file("core/settings/a.ts", `const a = Effect.fn(\`pages.\${name}\`)(function* () {})`)
+    ],
+    sound: [
+      file("core/engine/a.ts", `const a = Effect.fn("engine.endGrant")(function* () {})`),
+      file("core/settings/a.ts", `const a = Effect.fn(\`settings.\${section.name}\`)(function* () {})`),
+      file("core/engine/a.ts", "const a = Effect.fnUntraced(function* () {})"),
+      file("adapters/a.ts", `const a = Effect.fn("copy")(function* () {})`)
+    ]
   },
   {
     rule: everyTestRuns,

@@ -170,7 +170,7 @@ export const makeClientRoom = (
     )
   })
 
-  const clear = Effect.fn("clients.clear")(function* (
+  const clear = Effect.fn("engine.clearClients")(function* (
     workspace: WorkspaceId
   ): Effect.fn.Return<number, StorageUnavailable | Contended> {
     const before = (yield* records.get(workspace, fresh.id))?.value ?? fresh

@@ -185,7 +185,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
       answerAndKeep<Workspace, Hosted>({ _tag: "Workspace", workspace: { ...workspace, issuer } }, workspace)
     )
 
-  const add: Hosting["add"] = Effect.fn("hosting.add")(function* (workspace) {
+  const add: Hosting["add"] = Effect.fn("engine.addWorkspace")(function* (workspace) {
     const { id } = workspace
     // First its own record, so that whoever looks at the address sees a holder that is there.
     const outcome = yield* decided(idOf(id), (found): Decision<"added" | "present", HostingRefused, Hosted> => {
@@ -200,7 +200,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
     return outcome
   })
 
-  const move: Hosting["move"] = Effect.fn("hosting.move")(function* (id, to) {
+  const move: Hosting["move"] = Effect.fn("engine.moveWorkspace")(function* (id, to) {
     const before = yield* find(id)
     if (before === undefined) return yield* new HostingRefused({ reason: "unknown", workspace: id })
     if (before.issuer === to) {

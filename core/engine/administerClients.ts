@@ -71,7 +71,7 @@ const needsRow = (client: Client, { grantTypes, policy }: Pick<Tables, "grantTyp
 const nonceLength = 9
 
 /** Registers a client. Without an actor in the context the client registers itself. */
-export const registerClient = Effect.fn("administration.registerClient")(function* <E = never>(
+export const registerClient = Effect.fn("engine.registerClient")(function* <E = never>(
   services: {
     readonly audit: Audit["Service"]
     readonly clients: Clients
@@ -147,7 +147,7 @@ const changeClient = Effect.fnUntraced(function* <A>(
 })
 
 /** A disabled client cannot connect and its tokens are not accepted until it is enabled again. */
-export const setClientEnabled = Effect.fn("administration.setClientEnabled")(
+export const setClientEnabled = Effect.fn("engine.setClientEnabled")(
   (services: Changing, auditContext: OwnerAuditContext, id: ClientId, change: "disabled" | "enabled") => {
     const disabled = change === "disabled"
     return changeClient<"done" | "was_so">(services, auditContext, id, change, (stored) =>
@@ -163,7 +163,7 @@ export interface NewSecret {
 }
 
 /** Gives a client another secret. The one that it has works for as long as it is kept, so that nothing stops meanwhile. */
-export const makeSecret = Effect.fn("administration.makeSecret")(function* (
+export const makeSecret = Effect.fn("engine.makeSecret")(function* (
   services: Changing & { readonly entropy: Entropy["Service"] },
   auditContext: OwnerAuditContext,
   id: ClientId,
@@ -185,7 +185,7 @@ export const makeSecret = Effect.fn("administration.makeSecret")(function* (
 })
 
 /** Ends the older of two secrets before its time. */
-export const dropSecret = Effect.fn("administration.dropSecret")(
+export const dropSecret = Effect.fn("engine.dropSecret")(
   (services: Changing, auditContext: OwnerAuditContext, id: ClientId) =>
     changeClient<"done" | "was_so">(services, auditContext, id, "secret_dropped", (stored, now) => {
       const next = withoutOlderSecret(stored, now)
@@ -194,7 +194,7 @@ export const dropSecret = Effect.fn("administration.dropSecret")(
 )
 
 /** How the access tokens of a client are written from its next one on. Those that are out stay what they are. */
-export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenFormat")(
+export const setAccessTokenFormat = Effect.fn("engine.setAccessTokenFormat")(
   (services: Changing, auditContext: OwnerAuditContext, id: ClientId, format: AccessTokenFormat) =>
     changeClient<"done" | "was_so">(services, auditContext, id, `${format}_access_tokens`, (stored) =>
       stored.accessTokenFormat === format ? ["was_so"] : ["done", { ...stored, accessTokenFormat: format }]
@@ -205,7 +205,7 @@ export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenForm
  * What a client is held to from then on, whatever it registered. A rule that it breaks comes back in words: under it the
  * client could do nothing.
  */
-export const setSecurityProfile = Effect.fn("administration.setSecurityProfile")(
+export const setSecurityProfile = Effect.fn("engine.setSecurityProfile")(
   (
     services: Tables & Changing & { readonly policy: Policy },
     auditContext: OwnerAuditContext,
@@ -237,7 +237,7 @@ export const rulesBroken = (services: Tables & { readonly policy: Policy }, clie
  * The API that a client is, and for which it may exchange tokens from then on (RFC 8693). `null`: none, and what it
  * exchanged is worth nothing any more.
  */
-export const setServedResource = Effect.fn("administration.setServedResource")(function* (
+export const setServedResource = Effect.fn("engine.setServedResource")(function* (
   services: Changing,
   auditContext: OwnerAuditContext,
   workspace: Workspace,
@@ -256,7 +256,7 @@ export const setServedResource = Effect.fn("administration.setServedResource")(f
 })
 
 /** An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time. */
-export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAccess")(
+export const answerWorkspaceAccess = Effect.fn("engine.answerWorkspaceAccess")(
   (
     services: Changing & { readonly policy: Policy } & Pick<Tables, "grantTypes">,
     auditContext: OwnerAuditContext,
@@ -277,7 +277,7 @@ export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAc
  * The same, by what the client goes by on the wire. A registration that is no record yet, and that no list has, gets one
  * with the answer. `workspace`: where it was sealed.
  */
-export const answerByIdentifier = Effect.fn("administration.answerByIdentifier")(
+export const answerByIdentifier = Effect.fn("engine.answerByIdentifier")(
   function* (
     services: Parameters<typeof answerWorkspaceAccess>[0] & { readonly brought: BroughtClients },
     auditContext: OwnerAuditContext,
@@ -311,7 +311,7 @@ export const findByIdentifier = (
     : clients.find(workspace.id, clientKey(identifier))
 
 /** RFC 7592 §2.3 for the client itself; also for owners and the command line. */
-export const deleteClient = Effect.fn("administration.deleteClient")(function* (
+export const deleteClient = Effect.fn("engine.deleteClient")(function* (
   services: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
   auditContext: AuditContext,
   id: ClientId

@@ -11,7 +11,7 @@ import { note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Grants } from "./Grants.ts"
 
 /** Revokes the grant of a person, for that person or on their behalf. Recorded once, however often it is called. */
-export const endGrant = Effect.fn("administration.endGrant")(function* (
+export const endGrant = Effect.fn("engine.endGrant")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId
@@ -25,7 +25,7 @@ export const endGrant = Effect.fn("administration.endGrant")(function* (
 })
 
 /** Creates a key. Only the result has its text. */
-export const createKey = Effect.fn("administration.createKey")(function* (
+export const createKey = Effect.fn("engine.createKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants; readonly policy: Policy },
   auditContext: OwnerAuditContext,
   asked: KeyTerms
@@ -45,7 +45,7 @@ export const createKey = Effect.fn("administration.createKey")(function* (
  * Replaces a key by one with the same name, lifetime and reach. Of two simultaneous rotations one gets a new key. The
  * new key is made first, so that a failure leaves the old one working beside at most one that was never shown.
  */
-export const rotateKey = Effect.fn("administration.rotateKey")(function* (
+export const rotateKey = Effect.fn("engine.rotateKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   old: Key
@@ -66,7 +66,7 @@ export const rotateKey = Effect.fn("administration.rotateKey")(function* (
 })
 
 /** Revokes a key, from its next check on. Recorded once, however often it is called. */
-export const revokeKey = Effect.fn("administration.revokeKey")(function* (
+export const revokeKey = Effect.fn("engine.revokeKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId

@@ -46,7 +46,7 @@ interface Blocking {
  * Takes no metadata document of a host any more (`*.example.com`: of all below it), and deletes the clients that came from
  * there, with all that they were granted. Tells how many. The ban first: no client comes in behind it.
  */
-export const blockClientHost = Effect.fn("administration.blockClientHost")(function* (
+export const blockClientHost = Effect.fn("engine.blockClientHost")(function* (
   services: Blocking,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -73,7 +73,7 @@ export const blockClientHost = Effect.fn("administration.blockClientHost")(funct
 })
 
 /** Takes its documents again; what was granted before stays ended. `false`: it was not blocked. */
-export const unblockClientHost = Effect.fn("administration.unblockClientHost")(function* (
+export const unblockClientHost = Effect.fn("engine.unblockClientHost")(function* (
   { audit, openings }: Blocking,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -90,7 +90,7 @@ export const unblockClientHost = Effect.fn("administration.unblockClientHost")(f
  * From which hosts documents of clients are taken, of those that the server takes. What was granted before goes on until a
  * token is asked for; a ban ends it at once.
  */
-export const takeClientDocuments = Effect.fn("administration.takeClientDocuments")(function* (
+export const takeClientDocuments = Effect.fn("engine.takeClientDocuments")(function* (
   { audit, openings }: Pick<Blocking, "audit" | "openings">,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -151,7 +151,7 @@ const readResource = (
 }
 
 /** Lists a resource beside those that are configured. */
-export const addResource = Effect.fn("administration.addResource")(function* (
+export const addResource = Effect.fn("engine.addResource")(function* (
   { audit, openings, policy }: Listing,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -174,7 +174,7 @@ export const addResource = Effect.fn("administration.addResource")(function* (
 const mostListed = 200
 
 /** Takes a resource off the list; what was issued for it goes on until it expires. `false`: no owner listed it. */
-export const removeResource = Effect.fn("administration.removeResource")(function* (
+export const removeResource = Effect.fn("engine.removeResource")(function* (
   { audit, openings }: Listing,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -246,7 +246,7 @@ export const readIssuer = (
 }
 
 /** Trusts an issuer's assertions about people, beside those that are configured. */
-export const trustIssuer = Effect.fn("administration.trustIssuer")(function* (
+export const trustIssuer = Effect.fn("engine.trustIssuer")(function* (
   { audit, openings, policy }: Listing,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -277,7 +277,7 @@ const keysText = ({ keys }: TrustedIssuer): string => JSON.stringify(keys)
  * Other terms for an issuer that an owner trusts already. They count for assertions from now on; where its keys are others,
  * what it brought before ends. `undefined`: no owner trusted it.
  */
-export const changeIssuer = Effect.fn("administration.changeIssuer")(function* (
+export const changeIssuer = Effect.fn("engine.changeIssuer")(function* (
   { audit, openings, policy }: Listing,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -302,7 +302,7 @@ export const changeIssuer = Effect.fn("administration.changeIssuer")(function* (
 })
 
 /** Takes no more assertions of it, and ends what it brought. `false`: no owner trusted it. */
-export const removeIssuer = Effect.fn("administration.removeIssuer")(function* (
+export const removeIssuer = Effect.fn("engine.removeIssuer")(function* (
   { audit, openings }: Listing,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
@@ -317,7 +317,7 @@ export const removeIssuer = Effect.fn("administration.removeIssuer")(function* (
 })
 
 /** The next signing keys, where none waits. `undefined`: nothing was ever signed, so there is nothing to rotate. */
-export const rotateSigningKeys = Effect.fn("administration.rotateSigningKeys")(function* (
+export const rotateSigningKeys = Effect.fn("engine.rotateSigningKeys")(function* (
   services: { readonly audit: Audit["Service"]; readonly signing: Signing },
   auditContext: OwnerAuditContext,
   workspace: Workspace
@@ -334,7 +334,7 @@ export const rotateSigningKeys = Effect.fn("administration.rotateSigningKeys")(f
 })
 
 /** `compromised`: at once, with all that it signed. */
-export const retireSigningKey = Effect.fn("administration.retireSigningKey")(function* (
+export const retireSigningKey = Effect.fn("engine.retireSigningKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly signing: Signing },
   auditContext: OwnerAuditContext,
   workspace: Workspace,

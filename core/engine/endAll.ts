@@ -49,7 +49,7 @@ const matched = { onFailure: (): ReadonlyArray<Grant> => [], onSuccess: ({ value
  * ended is passed over, so it can be called again wherever it broke off, and answers how many it ended itself. Whoever left
  * a place is to be taken out of it first: a grant that is approved after that has another place, or none.
  */
-export const endAll = Effect.fn("administration.endAll")(function* (
+export const endAll = Effect.fn("engine.endAll")(function* (
   services: Parts,
   auditContext: OwnerAuditContext,
   { client, place, user }: Ending,

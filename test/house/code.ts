@@ -59,6 +59,19 @@ export const checkedTypes: Rule = {
     isScript(path) ? found(text, /@ts-(?:ignore|nocheck)/g, (word) => `${word} switches the type checker off`) : []
 }
 
+const spans = /\bEffect\.fn\(\s*["`]([^"`]*)["`]/g
+
+export const spansOfRooms: Rule = {
+  title: "a span has the name of its room in the core, and of what is done there",
+  breaches: ({ path, text }) => {
+    const [top, folder] = path.split("/")
+    if (top !== "core" || folder === "testing" || !isScript(path)) return []
+    return [...text.matchAll(spans)]
+      .filter(([, name = ""]) => !new RegExp(`^${folder}\\.(?:[a-z]+[A-Za-z]*|\\$\\{[\\w.]+\\})$`).test(name))
+      .map(({ 1: name, index }) => `line ${lineOf(text, index)}: ${name}`)
+  }
+}
+
 const leftOut =
   /\b(?:test|it|describe)\s*\.\s*(?:(?:concurrent|serial)\s*\.\s*)?(?:skip|only|todo|if|skipIf|todoIf|failing)\b|(?<![.\w$])(?:xit|xtest|xdescribe|fit|fdescribe)\s*\(/g
 

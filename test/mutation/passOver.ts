@@ -55,7 +55,7 @@ const isForPeople = (path: Path): boolean => {
   )
 }
 
-/** `Effect.logInfo("…", details)`, `Effect.fn("clients.clear")`. */
+/** `Effect.logInfo("…", details)`, `Effect.fn("engine.clearClients")`. */
 const isForOperators = (path: Path): boolean => {
   const parent = path.parent
   if (parent.type !== "CallExpression" || parent.arguments[0] !== path.node) return false
