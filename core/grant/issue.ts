@@ -4,7 +4,7 @@ import { profileOf } from "../client/Profile.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
 import { InvalidTarget } from "../rules/Refusal.ts"
 import { type Resources, sameResources } from "../rules/Resource.ts"
-import { commonScopes, formatScopes, type Scopes, signsIn } from "../rules/Scope.ts"
+import { commonScopes, formatScopes, type Scopes, signsIn, withSignIn } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { Binding } from "./Binding.ts"
 import { type AccessTokens, type Active, consentOf, placeOf, type Standing } from "./Grant.ts"
@@ -34,6 +34,12 @@ export const scopeFor = (granted: Scopes, { policy, taken }: Taking): Result.Res
   const scope = commonScopes(policy.scopes, granted, taken)
   return scope.length === 0 ? Result.fail(new InvalidTarget({ reason: "takes_none" })) : Result.succeed(scope)
 }
+
+/** The same of what a person allowed, who may be told to the client too. */
+export const allowedFor = (granted: Scopes, taking: Taking): Result.Result<Scopes, InvalidTarget> =>
+  taking.taken === null
+    ? Result.succeed(granted)
+    : Result.map(scopeFor(granted, taking), (scope) => withSignIn(taking.policy.scopes, granted, scope))
 
 type Taking = Pick<Step<unknown>, "policy" | "taken">
 

@@ -21,7 +21,7 @@ import {
   Contended,
   InvalidRequest,
   InvalidRequestUri,
-  type InvalidScope,
+  InvalidScope,
   type InvalidTarget,
   PortUnavailable,
   type Refusal,
@@ -32,7 +32,7 @@ import {
   UntrustedRequest
 } from "../rules/Refusal.ts"
 import { type Resources, readResources, scopesTaken } from "../rules/Resource.ts"
-import { asksNoScope, commonScopes, grantScopes, type Scopes, signsIn } from "../rules/Scope.ts"
+import { asksNoScope, commonScopes, grantScopes, type Scopes, signsIn, withSignIn } from "../rules/Scope.ts"
 import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import {
   type AnswerPlace,
@@ -410,8 +410,13 @@ const termsAsked = (
     const resources = asked.resource === undefined ? null : yield* readResources(workspace, asked.resource)
     const taken = resources === null ? null : scopesTaken(workspace, resources)
     const own = asksNoScope(asked.scope) ? client.scope : scopesToAsk(client, registry)
-    const available = taken === null ? own : commonScopes(registry, own, taken)
+    const atResources = taken === null ? own : commonScopes(registry, own, taken)
+    const available = withSignIn(registry, own, atResources)
     const named = yield* grantScopes(registry, available, asked.scope)
+    // A sign-in stands beside scopes that the resources take, and is none of theirs.
+    if (taken !== null && commonScopes(registry, named, taken).length === 0) {
+      return yield* Result.fail(new InvalidScope({ reason: "none_to_be_had" }))
+    }
     const widened = (names: ReadonlyArray<string>) =>
       Result.getOrElse(grantScopes(registry, available, [...named, ...names].join(" ")), () => named)
     const { scope, signIn } = yield* readAuthentication(services.claimScopes, client, asked, named, widened)

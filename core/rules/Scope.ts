@@ -157,6 +157,15 @@ export const withoutOpenId = (registry: ScopeRegistry): ScopeRegistry => {
   return first === undefined || others.length + 1 === registry.length ? registry : [first, ...others]
 }
 
+/**
+ * OpenID Connect Core §3.1.3.3: what resources take of scopes, and the sign-in beside it: an ID token is the client's,
+ * whatever the access token is for. Where they take nothing, nothing is beside it.
+ */
+export const withSignIn = (registry: ScopeRegistry, granted: Scopes, taken: Scopes): Scopes =>
+  taken.length === 0 || signsIn(taken) || !signsIn(granted)
+    ? taken
+    : pick(registry, ({ name }) => name === openId || taken.includes(name))
+
 const pick = (registry: ScopeRegistry, wanted: (scope: ScopeDefinition) => boolean): Scopes => {
   const names: Array<ScopeName> = []
   for (const scope of registry) if (wanted(scope)) names.push(scope.name)

@@ -6,7 +6,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { jwtBearer } from "../../core/oauth/grants/jwtBearer.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { ResourceRegistry } from "../../core/rules/Resource.ts"
-import { ScopeRegistry } from "../../core/rules/Scope.ts"
+import { ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import {
   authorizeTarget,
@@ -139,6 +139,62 @@ describe("several resources (RFC 8707)", () => {
         expect((yield* told(world, access)).aud).toEqual([issuer, api, mcp, reports])
         const tools = yield* letIn(world, { scope: "mcp" })
         expect((yield* told(world, tools.access)).aud).toEqual([issuer, mcp])
+      })
+    ))
+})
+
+describe("a sign-in beside resources (OpenID Connect Core §3.1.3.3)", () => {
+  const signing: Workspace = {
+    ...theWorkspace,
+    scopes: signInScopes,
+    resources: Schema.decodeUnknownSync(ResourceRegistry)([
+      { at: api, name: "API", scopes: ["api"] },
+      { at: mcp, name: "People", scopes: ["profile"] }
+    ])
+  }
+  const inSigning = <A, E>(body: (world: World) => Effect.Effect<A, E>) =>
+    inWorld(body, { resolve: () => signing, signatures: realSignatures, policy: { scopes: signInScopes } })
+
+  const whatCame = (answer: HttpResponse) => {
+    const { id_token, scope } = jsonOf(answer)
+    return [answer.status, scope, typeof id_token]
+  }
+
+  test("has its ID token whatever the access token is for, with the code and at each refresh", () =>
+    inSigning((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { scope: "openid api profile" })
+        const scope = "openid api profile"
+        const named = yield* redeem(world, client, yield* codeFor(world, client, { resource: api, scope }))
+        expect(whatCame(named)).toEqual([200, "api openid", "string"])
+        const code = yield* codeFor(world, client, { scope })
+        const picked = yield* redeem(world, client, code, { resource: api })
+        expect(whatCame(picked)).toEqual([200, "api openid", "string"])
+        const { refresh: line } = tokensOf(picked)
+        const elsewhere = yield* refresh(world, client, line, { resource: mcp })
+        expect(whatCame(elsewhere)).toEqual([200, "profile openid", "string"])
+        const narrowed = yield* refresh(world, client, tokensOf(elsewhere).refresh, { resource: mcp, scope: "profile" })
+        expect(whatCame(narrowed)).toEqual([200, "profile", "undefined"])
+      })
+    ))
+
+  test("opens no resource that takes none of the other scopes", () =>
+    inSigning((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { scope: "openid api" })
+        const alone = yield* world.send("GET", authorizeTarget(client, { resource: api, scope: "openid" }), {
+          as: "alice"
+        })
+        expect(header(alone, "location") ?? alone.body).toContain("invalid_scope")
+        const { client: asked, refresh: line } = yield* Effect.map(
+          Effect.flatMap(codeFor(world, client, { scope: "openid api" }), (code) => redeem(world, client, code)),
+          (answer) => ({ client, ...tokensOf(answer) })
+        )
+        expect(errorOf(yield* refresh(world, asked, line, { resource: mcp }))).toEqual([400, "invalid_target"])
+        expect(errorOf(yield* refresh(world, asked, line, { resource: api, scope: "openid" }))).toEqual([
+          400,
+          "invalid_target"
+        ])
       })
     ))
 })

@@ -3,7 +3,7 @@ import { hasGrant } from "../../client/Client.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
-import { activeFrom, lineBinding, noAccessTokensYet, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, allowedFor, lineBinding, noAccessTokensYet, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { revoked } from "../../grant/revoke.ts"
 import type { Step } from "../../grant/Step.ts"
 import { type Read, refusedAs } from "../../http/form.ts"
@@ -78,7 +78,7 @@ const redeem = (
     return refuse(new InvalidGrant({ reason: "binding_differs" }))
   const narrowed = narrowResources(grant.resources, step.resources)
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
-  const scope = scopeFor(grant.scope, step)
+  const scope = allowedFor(grant.scope, step)
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   const endsAt = later(grant.createdAt, policy.refreshMaxTtl)

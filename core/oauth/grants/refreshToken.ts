@@ -4,7 +4,7 @@ import { profileOf } from "../../client/Profile.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Active, Grant } from "../../grant/Grant.ts"
-import { activeFrom, lineBinding, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, allowedFor, lineBinding, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { placeInLine } from "../../grant/refreshLine.ts"
 import { revoked } from "../../grant/revoke.ts"
 import { compareSenders } from "../../grant/Sender.ts"
@@ -66,7 +66,7 @@ const refresh = (
   if (Result.isFailure(asked)) return refuse(asked.failure)
   const narrowed = narrowResources(grant.resources, step.resources)
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
-  const scope = scopeFor(asked.success, step)
+  const scope = allowedFor(asked.success, step)
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   if (place === "retried") {
