@@ -529,6 +529,12 @@ describe("a signed request", () => {
         const request = yield* objectOf(victim, { state: "inside" })
         const fields = {
           ...askedBy(victim, { state: "outside", redirect_uri: "https://evil.example/", scope: "x" }),
+          // What the object does not say is not said.
+          resource: "https://unheard-of.example",
+          prompt: "none",
+          response_mode: "fragment",
+          claims: "{",
+          dpop_jkt: "none",
           request
         }
         const answer = yield* pushSigned(world, victim, fields)
