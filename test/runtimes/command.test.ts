@@ -541,7 +541,7 @@ describe("the doctor", () => {
         ])
         expect(found[1]?.says).toMatch(/^\.\/no-folder\/tessera\.db\.keys can't be looked at: ENOTDIR/)
         expect(found[2]?.says).toMatch(/^\.\/no-folder\/tessera\.db can't be looked at: ENOTDIR/)
-        expect(stderr).toBe("Something has to be done.\n")
+        expect(stderr).not.toBe("")
         expect(status).toBe(1)
       })
     ))

@@ -66,13 +66,13 @@ describe("the file of seal keys", () => {
       Effect.gen(function* () {
         const folder = yield* throwawayFolder("keys")
         const there = yield* Effect.flip(sealKeysIn(folder))
-        expect(there.message).toContain(`the seal keys in ${folder} can't be read: EISDIR`)
-        expect(there.message).toContain("Give the file")
+        expect(there.message).toContain(folder)
+        expect(there.message).toContain("EISDIR")
         expect(there.message).not.toContain("SEAL_KEYS")
         // The draft beside it has a longer name than a file may have.
         const unmade = yield* Effect.flip(sealKeysIn(join(folder, "k".repeat(250))))
-        expect(unmade.message).toContain("can't be kept in")
-        expect(unmade.message).toContain("ENAMETOOLONG. Make the folder writable")
+        expect(unmade.message).toContain("ENAMETOOLONG")
+        expect(unmade.message).toContain("SEAL_KEYS")
       })
     ))
 
@@ -83,7 +83,8 @@ describe("the file of seal keys", () => {
         const path = join(folder, "tessera.db.keys")
         symlinkSync(join(folder, "away", "tessera.db.keys"), path)
         const refusal = yield* Effect.flip(sealKeysIn(path))
-        expect(refusal.message).toContain(`the seal keys in ${path} can't be read: ENOENT`)
+        expect(refusal.message).toContain(path)
+        expect(refusal.message).toContain("ENOENT")
         expect(readdirSync(folder)).toEqual(["tessera.db.keys"])
       })
     ))

@@ -30,6 +30,7 @@ import {
   tokenRequest,
   tokensOf
 } from "../../given/flow.ts"
+import { pageName } from "../../given/page.ts"
 import { inWorld, theWorkspace, type World } from "../../given/World.ts"
 
 type Fields = Readonly<Record<string, string | undefined>>
@@ -176,7 +177,7 @@ describe("the way back to an authorization request", () => {
             const refused = yield* world.send("GET", kept.replace("state=st", `state=st${over}`), sent)
             expect([refused.status, header(refused, "location")]).toEqual([400, undefined])
             expect(header(refused, "content-type")).toBe("text/html; charset=utf-8")
-            expect(refused.body).toContain("This request is too long")
+            expect(pageName(refused)).toBe("error-request-too-long")
             expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidRequest", reason: "request_too_long" })
           }
         }

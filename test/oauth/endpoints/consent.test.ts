@@ -530,8 +530,8 @@ describe("a client that changes itself while a person reads the consent page", (
       Effect.gen(function* () {
         const client = yield* registerClient(world, { scope: "profile" })
         const page = yield* world.send("GET", authorizeTarget(client, { scope: "profile" }), { as: "alice" })
-        expect(page.body).toContain("profile")
-        expect(page.body).not.toContain("Read and change data through the API")
+        expect(page.body).toContain('<code class="scope">profile</code>')
+        expect(page.body).not.toContain('<code class="scope">api</code>')
 
         expect((yield* changeBy(world, client, { scope: "api profile" })).status).toBe(200)
         const answer = yield* decide(world, page, "approve")
