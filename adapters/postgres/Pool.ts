@@ -135,7 +135,7 @@ export const makePool = Effect.fnUntraced(function* (
         Effect.fail<Failure>({
           code: "CONNECT_TIMEOUT",
           rolledBack: false,
-          message: "PostgreSQL lets nobody connect in time"
+          message: "PostgreSQL accepts no connection in time"
         })
     })
   )

@@ -189,7 +189,7 @@ export const makeClientRoom = (
     )
     yield* Effect.fromResult(kept)
     if (surplus.length > 0) {
-      yield* Effect.logInfo("clients that nobody let in and that were not used for longest were let go", {
+      yield* Effect.logInfo("deleted the clients without consent that were unused for longest", {
         workspace,
         clients: surplus.length
       })

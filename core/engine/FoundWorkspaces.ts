@@ -118,7 +118,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
       const known = found.get(address)
       if (known === undefined && !mayLookForStranger(now)) {
         return Effect.fail(
-          new StorageUnavailable({ outcome: "not_done", message: "too many hosts that nobody knows are asked for" })
+          new StorageUnavailable({ outcome: "not_done", message: "too many unknown hosts are asked for" })
         )
       }
       const outcome = Deferred.makeUnsafe<FoundAt, StorageUnavailable>()

@@ -64,7 +64,7 @@ export const toWire = (refusal: Refusal): Wire =>
     InvalidUserCode: () => row(400, "invalid_request", "No device waits with this code."),
     LoginRequired: () => row(400, "login_required", "The person has to sign in."),
     UnmetAuthentication: () =>
-      row(400, "unmet_authentication_requirements", "Nobody signs in here as strongly as the request needs."),
+      row(400, "unmet_authentication_requirements", "No means of sign-in here is as strong as the request needs."),
     ConsentRequired: () => row(400, "consent_required", "The person has to allow it."),
     InteractionRequired: () => row(400, "interaction_required", "The person has to choose where it is to be allowed."),
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
@@ -93,11 +93,10 @@ export const toWire = (refusal: Refusal): Wire =>
     InvalidDpopProof: ({ reason }) => row(400, "invalid_dpop_proof", proof[reason]),
     UseDpopNonce: ({ nonce }) =>
       row(400, "use_dpop_nonce", "The DPoP proof has to hold this nonce.", [[dpopNonceHeader, nonce]]),
-    InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
+    InsufficientScope: () => row(403, "insufficient_scope", "The access token lacks a scope that this request needs."),
     InsufficientAuthentication: () =>
       row(401, "insufficient_user_authentication", "The person has to sign in again, or more strongly."),
-    WrongCaller: () =>
-      row(403, "insufficient_scope", "The access token is good, and of a kind that may not call this."),
+    WrongCaller: () => row(403, "insufficient_scope", "The access token is valid, but its kind may not call this."),
     RegistrationRefused: ({ reason }) => {
       switch (reason) {
         case "closed":
@@ -118,7 +117,7 @@ export const toWire = (refusal: Refusal): Wire =>
       row(
         503,
         "temporarily_unavailable",
-        "What the server has to ask first is away. Try again.",
+        "A service that the server has to ask first is unavailable. Try again.",
         retryAfter(port === "documents" ? 30 : 2)
       ),
     Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1)),

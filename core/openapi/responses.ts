@@ -39,8 +39,8 @@ interface Sampled {
 
 const reasons: Readonly<Record<number, string>> = {
   400: "The request is not right, or cannot be granted.",
-  401: "Whoever calls has not shown to be who they say.",
-  403: "Whoever calls may not do this.",
+  401: "The caller is not authenticated.",
+  403: "The caller may not do this.",
   404: "It is not there.",
   413: "The body is too large.",
   429: "Too many requests.",

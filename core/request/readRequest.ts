@@ -113,7 +113,7 @@ const AuthorizationQuery = Schema.Struct({
   ),
   login_hint: Schema.optionalKey(
     Schema.String.check(Schema.isMaxLength(256)).annotate({
-      description: "OpenID Connect: who is expected, as they sign in. It may be anybody else."
+      description: "OpenID Connect: the person who is expected, by what they sign in with. Another person may sign in."
     })
   ),
   nonce: Schema.optionalKey(

@@ -342,7 +342,7 @@ const waitingSection = (
 <p class="hint">These applications registered themselves and ask to use the API for the workspace, without a person. Their names are their own claim.</p>
 ${
   clients.length === 0
-    ? noRows(paging, empty("Nobody waits", "No application asks for access without a person."))
+    ? noRows(paging, empty("No application waits", "No application asks for access without a person."))
     : rows(
         clients.flatMap((client) =>
           client.question === undefined ? [] : [waitingRow(client, client.question, path, visitor)]

@@ -307,7 +307,7 @@ const exchange = Command.make(
 const outlivingAdvice = ({ accessTtl }: Policy): ReadonlyArray<string> =>
   isLongLived(accessTtl)
     ? [
-        `Where nobody asks this server, a revoked one works until it expires: up to ${accessTtl / 60_000} minutes (ACCESS_TTL).`
+        `Where an API does not ask this server, a revoked one works until it expires: up to ${accessTtl / 60_000} minutes (ACCESS_TTL).`
       ]
     : []
 

@@ -322,7 +322,7 @@ const examineJwts = Effect.fnUntraced(function* (examined: Examined, storage: St
   return [
     doubtful(
       what,
-      `outlive a revocation by up to ${minutes(long)} minutes where nobody asks this server: ${[...named, ...more].join(", ")}`,
+      `outlive a revocation by up to ${minutes(long)} minutes where an API does not ask this server: ${[...named, ...more].join(", ")}`,
       "Give the resource an accessTokenTtl of 5 minutes or less (or set ACCESS_TTL), let the API ask (jwtGuard with an apiKey), or run: tessera client access-tokens ID opaque"
     )
   ]
@@ -431,7 +431,7 @@ const examineForwarded = Effect.fnUntraced(function* ({ workspace }: Settings, s
     doubtful(
       "X-Forwarded-For",
       `came from an address that is not in TRUSTED_PROXIES, and was not read; noted at ${new Date(seen).toISOString()}`,
-      "If a proxy of yours stands in front, name it in TRUSTED_PROXIES: until then all callers behind it share the limits of one address. Anybody may send the header, so it may be a stranger's."
+      "If a proxy of yours stands in front, name it in TRUSTED_PROXIES: until then all callers behind it share the limits of one address. Any client may send the header, so it may be a stranger's."
     )
   ]
 })

@@ -47,7 +47,7 @@ export const asked = (url: string, host: string): Effect.Effect<Answer | undefin
   )
 
 const ready = Flag.Boolean("ready").pipe(
-  Flag.withDescription("Whether its storage answers and takes writes too, for whoever sends requests to it"),
+  Flag.withDescription("Whether its storage answers and takes writes too, for a load balancer"),
   Flag.withDefault(false)
 )
 
@@ -56,7 +56,7 @@ const ask = Effect.fnUntraced(function* (whether: "alive" | "ready") {
   const path = whether === "ready" ? "/readyz" : "/healthz"
   const url = `${localOrigin(settings)}${basePath(settings.workspace.issuer)}${path}`
   const answer = yield* asked(url, hostAsked(settings))
-  if (answer === undefined) return yield* failed(`Nobody answers on ${url}.`)
+  if (answer === undefined) return yield* failed(`No server answers on ${url}.`)
   if (answer.status !== 200) return yield* failed(`${url} answers ${answer.status}.`)
   yield* Console.log(whether)
 })

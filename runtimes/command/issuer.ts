@@ -47,7 +47,7 @@ const terms = {
   resource: several("resource", "An API that it can grant access to; all, without any"),
   domain: several("domain", "A domain of the addresses that it speaks for, such as acme.example; all, without any"),
   makePeople: Flag.Boolean("make-people").pipe(
-    Flag.withDescription("Make an account for whom it names and who has none; without it, they are refused"),
+    Flag.withDescription("Make an account for each person that it names who has none; without it, they are refused"),
     Flag.withDefault(false)
   ),
   any: Flag.Boolean("any-assertion").pipe(

@@ -139,9 +139,9 @@ const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
     case "password_is_email":
       return refused("The password is the email address, or a part of it.")
     case "email_taken":
-      return refused("Somebody signs in with this email already.")
+      return refused("An account with this email exists already.")
     case "last_owner":
-      return refused("Nobody else owns the workspace. Add another owner first.")
+      return refused("The workspace has no other owner. Add one first.")
     case "unknown":
       return notFound("There is no such account.")
     case "email_not_invited":

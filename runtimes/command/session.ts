@@ -33,7 +33,7 @@ const list = Command.make("list", { email, json }, (given) =>
       )
     })
   )
-).pipe(Command.withDescription("List the browsers that somebody is signed in with, the last used first"))
+).pipe(Command.withDescription("List the browsers that a person is signed in with, the last used first"))
 
 const end = Command.make(
   "end",
@@ -65,7 +65,7 @@ const end = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Sign somebody out of one browser, or of all; they can sign in again"),
+  Command.withDescription("Sign a person out of one browser, or of all; they can sign in again"),
   Command.withExamples([{ command: "tessera session end ada@example.com" }])
 )
 

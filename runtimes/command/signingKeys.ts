@@ -44,7 +44,7 @@ const rotate = Command.make("rotate", { json }, (given) =>
   )
 ).pipe(
   Command.withDescription(
-    "Make the next keys, unless they wait already. They are published at once and sign later, so that everybody knows them then; a server rotates every 90 days by itself"
+    "Make the next keys, unless they wait already. They are published at once and sign later, so that every API knows them then; a server rotates every 90 days by itself"
   )
 )
 

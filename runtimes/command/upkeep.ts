@@ -62,7 +62,7 @@ export const sweep = Command.make("sweep", { json }, (given) =>
 
 const fresh = Command.make("new", {}, () => Console.log(Redacted.value(newSealKey()))).pipe(
   Command.withDescription(
-    "Print a fresh seal key. Put it in front of the others in SEAL_KEYS, or in the file beside the database, with a comma between: the first seals, all open, and nobody is logged out"
+    "Print a fresh seal key. Put it in front of the others in SEAL_KEYS, or in the file beside the database, with a comma between: the first seals, all open, and no session ends"
   ),
   Command.withExamples([{ command: "SEAL_KEYS=$(tessera seal-keys new) tessera serve" }])
 )

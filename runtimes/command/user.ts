@@ -114,7 +114,7 @@ const add = Command.make(
       )
     )
 ).pipe(
-  Command.withDescription("Let somebody sign in; the password is asked for, or read from standard input"),
+  Command.withDescription("Let a person sign in; the password is asked for, or read from standard input"),
   Command.withExamples([{ command: "tessera user add ada@example.com --name Ada --role owner" }])
 )
 
@@ -150,7 +150,7 @@ const password = Command.make("password", { email, json }, (given) =>
       })
     )
   )
-).pipe(Command.withDescription("Give somebody a new password; it is asked for, or read from standard input"))
+).pipe(Command.withDescription("Give a person a new password; it is asked for, or read from standard input"))
 
 const remove = Command.make("remove", { email, json }, (given) =>
   administer((administration) =>
@@ -167,7 +167,7 @@ const remove = Command.make("remove", { email, json }, (given) =>
       ])
     })
   )
-).pipe(Command.withDescription("Remove somebody, and revoke all that they allowed"))
+).pipe(Command.withDescription("Remove a person, and revoke all that they allowed"))
 
 export const user = Command.make("user").pipe(
   Command.withDescription("Look after the people who may sign in"),

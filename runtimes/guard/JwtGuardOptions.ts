@@ -108,7 +108,7 @@ export const readOptions = (options: JwtGuardOptions): Checked<Read> =>
     )
     const within = yield* millisOf("revokedWithin", options.revokedWithin ?? minute)
     if (options.apiKey === undefined && (options.revokedWithin ?? options.introspectionEndpoint) !== undefined) {
-      return yield* bad("apiKey", "is missing: without it nobody can be asked")
+      return yield* bad("apiKey", "is missing: the server answers no question without it")
     }
     const issuerMetadata = metadataOf(issuer)
     return {

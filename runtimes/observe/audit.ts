@@ -285,7 +285,7 @@ const toldOf = (place: string, trouble: Trouble): Effect.Effect<void> => {
   switch (trouble._tag) {
     case "Failed":
       return Effect.logError(
-        `${place} can't be written: ${trouble.code}. Events wait, as far as there is room, and nobody else does`
+        `${place} can't be written: ${trouble.code}. Events wait in memory, as far as there is room, and requests go on`
       )
     case "Full":
       return Effect.logError(`${place} takes less than comes. There is no room for more, and events are lost`)

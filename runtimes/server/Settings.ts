@@ -128,7 +128,7 @@ const variables = {
   baseUrl: optional<Issuer>({
     name: "BASE_URL",
     expected:
-      "an https URL without query, fragment or slash at the end (http only for 127.0.0.1, [::1] and localhost, because everybody on the way could read the tokens)",
+      "an https URL without query, fragment or slash at the end (http only for 127.0.0.1, [::1] and localhost, because every machine on the way could read the tokens)",
     read: fromResult(parseIssuer)
   }),
   workspaceName: {

@@ -63,7 +63,7 @@ export const banner = (
   const first = Option.match(setUpLink, {
     onNone: () => [],
     onSome: (link) => [
-      `Nobody has an account yet. Make the first one here; the link works once, for a day:\n\n  ${Redacted.value(link)}\n`
+      `There is no account yet. Make the first one here; the link works once, for a day:\n\n  ${Redacted.value(link)}\n`
     ]
   })
   return ["Tessera\n", ...facts, "", ...first, tryNext(settings), ""].join("\n")

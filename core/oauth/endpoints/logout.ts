@@ -85,7 +85,7 @@ const answers = [
   { description: signedOutThere, like: () => seeOther("/") },
   { description: signedOutThere, like: () => seeOther("/", forgotten) },
   {
-    description: "Nobody signs in here by OpenID Connect.",
+    description: "This workspace has no sign-in by OpenID Connect.",
     like: ({ pages, workspace }) => notOffered(pages, { workspace, requestId: "" })
   }
 ] as const satisfies Contract["answers"]

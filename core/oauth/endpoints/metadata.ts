@@ -173,7 +173,10 @@ const discoveryContract = (services: Services) => {
     summary: "What this server can do for those who sign people in",
     description: "OpenID Connect Discovery. The same document as the authorization server metadata.",
     below,
-    answers: [...answers, { description: "Nobody signs in here by OpenID Connect.", like: () => noSuchDocument }],
+    answers: [
+      ...answers,
+      { description: "This workspace has no sign-in by OpenID Connect.", like: () => noSuchDocument }
+    ],
     ...shared
   } as const satisfies Contract
 }
