@@ -132,6 +132,9 @@ const moved = (found: Opened, issuer: Issuer): Decision<Decided, never, Opened> 
   return answerAndKeep(record, { record, from: found.issuer })
 }
 
+/** How long a document waits for what owners listed: a store that hangs, or that is opened just now, holds none up. */
+const patience = "1 second"
+
 interface Parts {
   readonly storage: Storage["Service"]
   readonly entropy: Entropy["Service"]
@@ -178,6 +181,8 @@ export const makeOpenings = (
   const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
   /** Those that moved away from this process. It takes none of them back by itself: whoever has it now serves it. */
   const lost = new LruMap<WorkspaceId, Pick<Workspace, "issuer">>(workspacesKept)
+  /** When the store last said nothing of one that nobody opened here. */
+  const passedOver = new LruMap<WorkspaceId, Instant>(workspacesKept)
 
   const remember = (from: Workspace, record: Known["record"], when: When): OpenWorkspace => {
     const { blockedHosts, documents, issuers, resources = nothing, sealedBefore } = record
@@ -265,9 +270,34 @@ export const makeOpenings = (
   const isLost = (workspace: OpenWorkspace): boolean =>
     ofIts(workspace) === undefined && lost.get(workspace.id)?.issuer === workspace.issuer
 
-  const asKnown: Openings["asKnown"] = (workspace, now) =>
+  /** What owners listed in a workspace that nobody opened here yet, as after a start. Reading it opens nothing. */
+  const lookedInto = (workspace: OpenWorkspace, now: Instant): Effect.Effect<OpenWorkspace> => {
+    const { id, issuer } = workspace
+    const before = passedOver.get(id)
+    if (before !== undefined && Math.abs(now - before) < staleness) return Effect.succeed(workspace)
+    const asOf = asOfNow(now)
+    const kept = Effect.timeoutOrElse(records.get(id, id), {
+      duration: patience,
+      orElse: () => Effect.succeed(undefined)
+    })
+    return Effect.map(
+      Effect.catch(kept, () => Effect.succeed(undefined)),
+      (kept) => {
+        if (kept?.value.issuer === issuer) return remember(workspace, kept.value, justRead(asOf, kept.version))
+        passedOver.set(id, now)
+        return workspace
+      }
+    )
+  }
+
+  const lookedUp = (workspace: OpenWorkspace, now: Instant) => {
     // One that moved away may have come back, which the store says.
-    Effect.catchEager(isLost(workspace) ? open(workspace) : lookedAt(workspace, now), (fault) => {
+    if (isLost(workspace)) return open(workspace)
+    return opened.get(workspace.id) === undefined ? lookedInto(workspace, now) : lookedAt(workspace, now)
+  }
+
+  const asKnown: Openings["asKnown"] = (workspace, now) =>
+    Effect.catchEager(lookedUp(workspace, now), (fault) => {
       if (fault._tag === "OtherIssuer") return Effect.fail(withheld(fault))
       return isLost(workspace) ? Effect.fail(fault) : Effect.succeed(ofIts(workspace)?.workspace ?? workspace)
     })

@@ -35,7 +35,7 @@ describe("the storage of an embedded server", () => {
   test("is opened by the first request that needs it, once for all, and closed with it", async () => {
     const { layer, seen } = watchedStorage()
     await withHost({ storage: layer }, async (auth) => {
-      await auth.handle(at("/.well-known/oauth-authorization-server"))
+      await auth.handle(at("/openapi.json"))
       expect(seen.opened).toBe(0)
       await Promise.all([auth.clients.list(), auth.clients.list(), auth.apiKeys.list()])
       expect(seen).toEqual({ opened: 1, closed: 0 })

@@ -217,6 +217,33 @@ describe("what is known of a workspace", () => {
       }).pipe(Effect.provide(TestClock.layer()))
     ))
 
+  test("is not waited for by a document for long where the store hangs, and asked for again a moment later", () =>
+    inStore(({ entropy, storage }) =>
+      Effect.gen(function* () {
+        let hangs = true
+        let asked = 0
+        const get: typeof storage.get = (key) => {
+          asked++
+          return hangs ? Effect.never : storage.get(key)
+        }
+        const openings = makeOpenings({ storage: { ...storage, get }, entropy, audit: silent, staleness }, neverMoves)
+        yield* makeOpenings({ storage, entropy, audit: silent, staleness }, neverMoves).open(production)
+        const waiting = yield* Effect.forkChild(openings.asKnown(production, yield* currentInstant))
+        yield* TestClock.adjust("1 second")
+        expect(yield* Fiber.join(waiting)).toBe(production)
+        hangs = false
+        for (const [pause, times] of [
+          ["0 seconds", 1],
+          ["5 seconds", 2]
+        ] as const) {
+          yield* TestClock.adjust(pause)
+          yield* openings.asKnown(production, yield* currentInstant)
+          expect([pause, asked]).toEqual([pause, times])
+        }
+        expect(openings.known(production)).toBeDefined()
+      }).pipe(Effect.provide(TestClock.layer()))
+    ))
+
   test("is nothing of the same workspace under an issuer that this server has not opened", () =>
     inStore(({ calls, process }) =>
       Effect.gen(function* () {

@@ -144,8 +144,12 @@ describe("over HTTP", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          yield* world.send("GET", "/.well-known/oauth-protected-resource")
-          expect(Object.values(world.calls).flat()).toEqual([])
+          // Its documents tell what owners listed, and neither need the store nor open anything in it.
+          for (const reads of [["workspace"], []]) {
+            world.calls.get.length = 0
+            expect((yield* world.send("GET", "/.well-known/oauth-protected-resource")).status).toBe(200)
+            expect(Object.values(world.calls).flat()).toEqual(reads)
+          }
           yield* registerClient(world)
           expect(world.calls.insert).toContain("workspace")
           for (const made of Object.values(world.calls)) made.length = 0

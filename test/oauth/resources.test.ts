@@ -339,6 +339,33 @@ describe("resources that an owner lists", () => {
       })
     ))
 
+  test("stand in the documents of a server that has just been started, and that nobody asked for a token", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* add(world, `${issuer}/reports/new`)
+          const document = (at: World) => at.send("GET", "/.well-known/oauth-protected-resource/reports/new")
+          const fresh = yield* world.elsewhere
+          expect(jsonOf(yield* document(fresh)).resource_name).toBe("Added")
+          const server = jsonOf(yield* (yield* world.elsewhere).send("GET", "/.well-known/oauth-authorization-server"))
+          expect(server.protected_resources).toContain(`${issuer}/reports/new`)
+          // Read once: whoever comes after that is answered as it was then, as for any resource.
+          world.calls.get.length = 0
+          expect((yield* document(fresh)).status).toBe(200)
+          expect(world.calls.get).toEqual([])
+          const without = yield* world.elsewhere
+          world.away.add("get workspace")
+          expect((yield* document(without)).status).toBe(404)
+          world.calls.get.length = 0
+          expect((yield* document(without)).status).toBe(404)
+          expect(world.calls.get).toEqual([])
+          world.away.clear()
+          yield* TestClock.adjust("5 seconds")
+          expect((yield* document(without)).status).toBe(200)
+        }),
+      { resolve: () => workspace }
+    ))
+
   test.each([
     ["client credentials without a resource", {}, 200, 503],
     ["client credentials for one", { resource: `${issuer}/rest` }, 503, 503],
