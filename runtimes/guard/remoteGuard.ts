@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
-import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
+import { resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { pathOf } from "../serve/request.ts"
 import { AnswerCache } from "./AnswerCache.ts"
@@ -66,8 +66,19 @@ interface Flight extends Question {
 /** No token of Tessera's comes near it, and nobody else's is asked about. */
 const longestToken = 8192
 
+/** RFC 9728 §3.3: under the very name that was called, slash or none, as the authorization server has its own. */
+const documentAt = (
+  path: string | undefined,
+  { document, path: own }: OwnMetadata
+): OwnMetadata["document"] | undefined => {
+  if (path === own) return document
+  if (path === undefined || withoutEndSlash(path) !== withoutEndSlash(own)) return undefined
+  const resource = withoutEndSlash(document.resource)
+  return { ...document, resource: path.endsWith("/") ? `${resource}/` : resource }
+}
+
 /** RFC 9728 §3: any page may read it, as it may the authorization server's own. */
-const metadataResponse = ({ method }: Request, { document }: OwnMetadata): Response => {
+const metadataResponse = ({ method }: Request, document: OwnMetadata["document"]): Response => {
   const headers = { "access-control-allow-origin": "*" }
   if (method === "GET" || method === "HEAD") {
     const response = Response.json(document, { headers: { ...headers, "cache-control": "public, max-age=300" } })
@@ -218,9 +229,9 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     },
     close: seen.close,
     metadata: read.metadata,
-    serveMetadata: (request) =>
-      read.metadata === undefined || pathOf(request.url) !== read.metadata.path
-        ? undefined
-        : metadataResponse(request, read.metadata)
+    serveMetadata: (request) => {
+      const document = read.metadata && documentAt(pathOf(request.url), read.metadata)
+      return document && metadataResponse(request, document)
+    }
   }
 }

@@ -32,6 +32,25 @@ test("an API elsewhere has a document of its own, with the name that it was give
   )
 })
 
+test("the document tells the very name that was called, slash or none (RFC 9728 §3.3), and is no neighbour's", async () => {
+  const toldBy = async (resource: string, path: string) => {
+    const document = await make({ resource })
+      .serveMetadata(new Request(`https://api.example${path}`))
+      ?.json()
+    return (document as { readonly resource: string } | undefined)?.resource
+  }
+  for (const resource of ["https://api.example/v1/", "https://api.example/v1"]) {
+    expect(await toldBy(resource, `${well}/v1/`)).toBe("https://api.example/v1/")
+    expect(await toldBy(resource, `${well}/v1`)).toBe("https://api.example/v1")
+    for (const path of ["/v1/x", "/v12", "/v1//", "/v", ""]) {
+      expect([path, await toldBy(resource, well + path)]).toEqual([path, undefined])
+    }
+  }
+  expect(await toldBy("https://api.example", well)).toBe("https://api.example")
+  expect(await toldBy("https://api.example/", well)).toBe("https://api.example/")
+  expect(await toldBy("https://api.example", `${well}/`)).toBe("https://api.example/")
+})
+
 test("a guard without a document serves none, and one that cannot be is refused", () => {
   const { metadata: _, ...without } = { issuer: "https://auth.example", apiKey: "key", metadata: 0 }
   const plain = remoteGuard({ ...without, resource: "https://api.example" })
