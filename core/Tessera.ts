@@ -127,7 +127,7 @@ export class Tessera extends Context.Service<
     readonly handle: (request: HttpRequest) => Effect.Effect<HttpResponse>
     /** As `handle`, for runtimes: begins at once, so that an answer which waits for nothing is there without a fiber. */
     readonly begin: (request: HttpRequest) => Effect.Effect<HttpResponse>
-    /** For the host's own resources: RFC 6750's check of whoever calls. Needs that cannot be are a defect. */
+    /** For the host's own resources: RFC 6750's check of the caller. Needs that cannot be are a defect. */
     readonly guard: <const Kind extends CallerKind = CallerKind>(
       request: HttpRequest,
       needs: Needs<Kind>
@@ -403,7 +403,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   return { handle, begin, guard: guardCall, open: openings.open, routes, services }
 })
 
-/** Whoever signs nothing has no ID tokens to give. */
+/** A server that signs nothing has no ID tokens to give. */
 const policyFor = (policy: Policy, signatures: Signatures["Service"]): Policy =>
   signatures === Signatures.none && offersOpenId(policy.scopes)
     ? { ...policy, scopes: withoutOpenId(policy.scopes) }

@@ -1,6 +1,6 @@
 /** `tessera/core`: what composes a server of layers, stores its records or proves its decisions. */
 
-// The server, for whoever composes it
+// The server, for hosts that compose it
 
 export { type ClientMember, clientMember } from "./client/ClientMember.ts"
 export { clientMembers } from "./client/members.ts"
@@ -89,7 +89,7 @@ export { WorkspaceClash, WorkspaceTable } from "./workspace/WorkspaceTable.ts"
 export { type ConsentPage, clientName, type ReturnAddress, returnAddress } from "./pages/Consent.ts"
 export { readTheme, Theme, type ThemeOptions } from "./workspace/Theme.ts"
 
-// The decisions: functions, for whoever proves a policy of their own
+// The decisions: functions, for proofs of a policy of your own
 
 export { type AuthenticatedClient, authenticate } from "./client/authenticate.ts"
 export { Client } from "./client/Client.ts"

@@ -75,7 +75,7 @@ export const server = (serve: Serve, options: ServerOptions = {}): BunServer => 
     // Bun counts it from the last byte of a whole message, so dripping gains nothing.
     idleTimeout: Math.min(255, Math.ceil(requestTimeout / 1000)),
     development: false,
-    // Without development Bun shares a port by itself, and half of the requests would go to whoever has it already.
+    // Without development Bun shares a port by itself, and half of the requests would go to the process that has it already.
     reusePort: false
   }
 }

@@ -2,7 +2,7 @@ import { Effect, Layer, type Scope } from "effect"
 import { Documents } from "../../core/ports/Documents.ts"
 import { type FetchOptions, fetchesNothingPrivate } from "./FetchOptions.ts"
 
-/** `tessera/documents`: the way out to the network, for whoever composes layers. */
+/** `tessera/documents`: the way out to the network, for hosts that compose layers. */
 export { type AllowList, type FetchOptions, readAllowList } from "./FetchOptions.ts"
 
 /**

@@ -3,7 +3,7 @@ import { DocumentFault } from "../../core/ports/Documents.ts"
 import { type AllowList, usualPorts } from "./FetchOptions.ts"
 import { isPublicAddress } from "./publicAddress.ts"
 
-/** Where a document is, read and checked as far as that goes without asking anybody. */
+/** Where a document is, read and checked as far as that goes without a look-up. */
 export interface Target {
   readonly url: URL
   /** Without brackets. */

@@ -97,7 +97,7 @@ export class Shelves {
   /** One text of each, so that records do not each keep a copy. */
   private readonly workspaces = new Map<string, string>()
   private readonly expiring = new ExpiryHeap<Place>()
-  /** Of the kinds that somebody asked about. */
+  /** Of the kinds that were asked about. */
   private readonly logs: { [kind in Kind]?: WriteLog } = {}
   private readonly keep: (body: Json) => Json
 

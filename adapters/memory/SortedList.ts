@@ -2,7 +2,7 @@ const mostPerChunk = 512
 
 /**
  * A sorted list in small chunks: an insert or removal costs a search and the move of one chunk, whatever the length.
- * Eight bytes for each item. `lazily`: what was added waits without an order until somebody reads.
+ * Eight bytes for each item. `lazily`: what was added waits without an order until it is read.
  */
 export class SortedList<A> {
   private readonly chunks: Array<Array<A>> = []

@@ -32,7 +32,7 @@ const recordsOf = (keys: ReadonlyArray<string>): ReadonlyArray<string> => keys.f
 
 /**
  * A wire whose scripts are done when a replica has what they wrote. Else what came of them is unknown, and their records
- * are neither read nor written until a replica has them: whoever read such a write would take it for done.
+ * are neither read nor written until a replica has them: a reader of such a write would take it for done.
  * `mark`: a key of its own.
  */
 export const waitingForReplica = (wire: Wire, mark: string): Wire => {

@@ -72,12 +72,12 @@ const heldTo = (stored: Client, fresh: Client): Client => {
   return { ...fresh, members: { ...fresh.members, [securityProfile.name]: profile } }
 }
 
-/** Whether less is asked of whoever shows a token of the client than was asked before. */
+/** Whether less is asked of the bearer of a token of the client than was asked before. */
 const asksLess = (fresh: Client, stored: Client): boolean => isPublic(fresh) && !isPublic(stored)
 
 /**
  * The record, brought up to date. Of a document that asks for less proof than before, what was granted against more ends:
- * whoever holds a refresh token could use it otherwise.
+ * the holder of a refresh token could use it otherwise.
  */
 export const renewed = (stored: Client, brought: Brought, now: Instant, policy: Policy): Client => {
   const fresh = clientOf(brought, stored.workspaceGrant, now, policy)

@@ -154,7 +154,7 @@ export const mayGo = ({ origin }: Client, now: Instant): boolean =>
 export const mayMakeRoom = (client: Client, now: Instant): boolean =>
   client.origin?.asSealed === true || mayGo(client, now)
 
-/** As it is once somebody changed it. */
+/** As it is once it was changed. */
 export const changed = (client: Client): Client => {
   if (client.origin?.asSealed === undefined) return client
   const { asSealed: _, ...origin } = client.origin

@@ -27,7 +27,7 @@ const loopback = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?=[:/])/
 
 /**
  * The rules are checked on the text, which has to be what a parser of addresses writes: another writing of one address (a
- * default port, an upper-case host, `%2e%2e`) would be another client to whoever compares texts.
+ * default port, an upper-case host, `%2e%2e`) would be another client where texts are compared.
  */
 const isDocumentAddress = (text: string): boolean => {
   if (text.length > longestAddress || text.includes("#") || !URL.canParse(text)) return false

@@ -23,7 +23,7 @@ interface ClientMemberRow<A> {
   /** Of the value as it is sent, kept and told: plain JSON. */
   readonly schema: Schema.Decoder<A>
   /**
-   * Why this client cannot have the value, in words for whoever registers; `undefined` where it can. Asked for a member
+   * Why this client cannot have the value, in words for who registers it; `undefined` where it can. Asked for a member
    * that was not sent too, so that a rule may need one.
    */
   readonly fault?: (value: A | undefined, step: MemberStep<A>) => string | undefined

@@ -65,7 +65,7 @@ export const liveSecrets = ({ credential }: Client, now: Instant): ReadonlyArray
     : [current, { mark: secretMark(older.digest), until: older.until }]
 }
 
-/** Longer than any change-over; whoever needs more than this makes the change again. */
+/** Longer than any change-over; a client that needs more makes the change again. */
 export const longestKept: Millis = 90 * 86_400_000
 
 export class SecretRefused extends Schema.TaggedError<SecretRefused>()("SecretRefused", {

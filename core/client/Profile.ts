@@ -70,7 +70,7 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
     rotation: false,
     dpop: true,
     otherRedirects: false,
-    // Whoever enters a code cannot know which device it is from.
+    // The person who enters a code cannot know which device it is from.
     refuses: [deviceGrant]
   }
 }
@@ -158,7 +158,7 @@ const signingFault = (profile: Profile, { members }: Registration): string | und
   return isUseless ? `No key of the jwks is one for these algorithms: ${named(algorithmsOf(profile))}.` : undefined
 }
 
-/** The rules of a profile that a client with this registration would break, in words for whoever registers it. */
+/** The rules of a profile that a client with this registration would break, in words for its developer. */
 export const brokenRules = (profile: Profile, registration: Registration): ReadonlyArray<string> => {
   const { method, redirectUris } = registration
   const broken: Array<string> = []

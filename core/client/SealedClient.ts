@@ -35,7 +35,7 @@ const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Sealed))
 
-/** Both are known to whoever can make the identifier's own seal, and to nobody else. */
+/** Only the holder of the key of the identifier's own seal knows both. */
 const madeOf = (sealer: Sealer, key: SealKey, place: Place, identifier: SealedIdentifier) => {
   const bytes = utf8.encode(identifier)
   const of = (purpose: "secret" | "registration") =>

@@ -35,7 +35,7 @@ const parse = (body: string): unknown => {
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((one) => typeof one === "string") : []
 
-/** §4.1: a document that everybody can read has no secret, and asks for no method that takes one. */
+/** §4.1: a public document has no secret, and asks for no method that takes one. */
 const isSecretive = (said: Members): boolean =>
   Object.entries(said).some(([name, value]) => name.startsWith("client_secret") && value !== null) ||
   (typeof said.token_endpoint_auth_method === "string" && said.token_endpoint_auth_method.startsWith("client_secret"))

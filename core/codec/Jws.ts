@@ -11,7 +11,7 @@ export interface UnverifiedJws {
   readonly claims: Members
 }
 
-/** Longer than any that a client makes, and short enough to read before anybody has proven anything. */
+/** Longer than any that a client makes, and short enough to read before the caller has proven anything. */
 export const longestJws = 8 * 1024
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

@@ -73,7 +73,7 @@ export interface ClientChanges {
     workspace: WorkspaceId,
     read: Effect.Effect<A, E>
   ) => Effect.Effect<A, E | StorageUnavailable>
-  /** To be told after the change: whoever has learnt of it reads the client as it is by then. */
+  /** To be told after the change: a process that has learnt of it reads the client as it is by then. */
   readonly tell: (workspace: WorkspaceId, client: ClientId) => Effect.Effect<void, StorageUnavailable | Contended>
 }
 

@@ -24,7 +24,7 @@ export interface Clients {
   readonly find: (
     workspace: WorkspaceId,
     id: ClientId,
-    /** Of whoever has asked the clock already. */
+    /** Of a caller that has asked the clock already. */
     now?: Instant
   ) => Effect.Effect<Client | undefined, StorageUnavailable>
   /** Reads, and learns in the same turn which clients other processes changed: none of those is `cached` afterwards. */
@@ -104,7 +104,7 @@ export const makeClients = (
         })
 
   /**
-   * Counted from when it was asked for: whoever came before the answer did, and looks after it, is not to take it for one
+   * Counted from when it was asked for: a request that came before the answer, and looks after it, is not to take it for one
    * from the future, nor ask again.
    */
   const read = (workspace: WorkspaceId, id: ClientId, asked?: Instant) =>

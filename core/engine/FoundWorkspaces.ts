@@ -101,7 +101,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
         orElse: () =>
           Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "looking for a workspace took too long" }))
       }),
-      // Whoever answered for another address would take over what is sealed and remembered for that one.
+      // A look that answered for another address would take over what is sealed and remembered for that one.
       Effect.map((at) => (mayBe(at.workspace, address) ? at : { ...at, workspace: undefined })),
       Effect.catch((fault): Effect.Effect<FoundAt, StorageUnavailable> => {
         if (known === undefined) return Effect.fail(fault)

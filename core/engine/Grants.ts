@@ -270,7 +270,7 @@ export const makeGrants = ({
   const { decide, decideOwn, forget } = makeGrantDecisions(records, entropy, policy)
 
   /**
-   * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be
+   * By now the grant is kept, and a code is spent: a client that has to ask again would be taken for a thief. So what cannot be
    * noted of the client is left to its next request.
    */
   const noted = (workspace: WorkspaceId, client: Client, mark: "markProven" | "markUsed", now: Instant) =>
@@ -577,7 +577,7 @@ export const makeGrants = ({
         writeIdToken: (access) => writeIdToken?.(access)
       })
     }
-    // The key first: once a code is spent, whoever has no answer would be taken for a thief.
+    // The key first: once a code is spent, a client without an answer would be taken for a thief.
     const keyed = (all: Spent) =>
       mayBeJwt(by.client, workspace)
         ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, by.client, local, now)), (jwt) => issued(all, jwt))

@@ -187,7 +187,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
 
   const add: Hosting["add"] = Effect.fn("engine.addWorkspace")(function* (workspace) {
     const { id } = workspace
-    // First its own record, so that whoever looks at the address sees a holder that is there.
+    // First its own record, so that a look at the address sees a holder that is there.
     const outcome = yield* decided(idOf(id), (found): Decision<"added" | "present", HostingRefused, Hosted> => {
       if (found?._tag !== "Workspace") return answerAndKeep<"added", Hosted>({ _tag: "Workspace", workspace }, "added")
       return found.workspace.issuer === workspace.issuer
@@ -210,7 +210,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
     const after = { ...before, issuer: to }
     yield* claim(after)
     yield* issue(id, to)
-    // Somebody may have judged the address before this workspace was to be found there.
+    // Another process may have judged the address before this workspace was to be found there.
     yield* Effect.tapErrorTag(claim(after), "HostingRefused", () => issue(id, before.issuer))
     yield* moveWorkspace({ storage, entropy }, id, to)
     yield* giveUp(id, textOf(before))

@@ -63,10 +63,10 @@ export interface EndingSessions {
 export interface Logouts {
   /**
    * Writes down whom to tell, and ends the grants that are not to outlive their session. It comes before the sessions
-   * themselves end: where a process dies in between they have not ended, and whoever ends them again loses no call.
+   * themselves end: where a process dies in between they have not ended, and ending them again loses no call.
    */
   readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, Storing>
-  /** Delivers what is due in a workspace, whoever left it; answers when to look again, if something waits. */
+  /** Delivers what is due in a workspace, from any process; answers when to look again, if something waits. */
   readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, Storing>
   /** The same where this process knows of calls that are due. Asks no store where it knows of none. */
   readonly deliverKnown: Effect.Effect<void>
@@ -253,7 +253,7 @@ export const makeLogouts = ({
           return
         }
         if (outcome !== "delivered") {
-          // Told first: whoever is stopped in between gives it up again, and tells it twice rather than never.
+          // Told first: a process that is stopped in between gives it up again, and tells it twice rather than never.
           const why = outcome === "not_delivered" && "fault" in attempted ? attempted.fault : outcome
           yield* note(audit, { workspace: id, requestId: "logout" }, { _tag: "LogoutCallGivenUp", client, why })
         }

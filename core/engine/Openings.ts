@@ -179,7 +179,7 @@ export const makeOpenings = (
   const written = storage.written?.(workspaceKind.kind)
   const asOfNow = (now: Instant): number => written?.count ?? now
   const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
-  /** Those that moved away from this process. It takes none of them back by itself: whoever has it now serves it. */
+  /** Those that moved away from this process. It takes none of them back by itself: another process serves it now. */
   const lost = new LruMap<WorkspaceId, Pick<Workspace, "issuer">>(workspacesKept)
   /** When the store last said nothing of one that nobody opened here. */
   const passedOver = new LruMap<WorkspaceId, Instant>(workspacesKept)
@@ -238,7 +238,7 @@ export const makeOpenings = (
     if (found === undefined || !isOld(found, now)) return Effect.succeed(found?.workspace ?? workspace)
     const { asOf: before, changes } = found
     const isBehind = found.seen < changes
-    // Whoever comes meanwhile goes on with what is known, unless it was changed here.
+    // A request that comes meanwhile goes on with what is known, unless it was changed here.
     const asOf = asOfNow(now)
     found.asOf = asOf
     return records.get(workspace.id, workspace.id).pipe(

@@ -7,7 +7,7 @@ import { usageKind } from "./Usage.ts"
 
 const id = "readiness"
 
-/** Whoever asks may be anybody, so many questions cost one write: this long its answer counts, for all processes. */
+/** Any stranger may ask, so many questions cost one write: this long its answer counts, for all processes. */
 const writeCountsFor = 5000
 
 /**
@@ -25,7 +25,7 @@ export const takesWrites = Effect.fnUntraced(function* (
   if (kept !== undefined && Math.abs(now - kept.value.usedAt) < writeCountsFor) return
   const write =
     kept === undefined ? records.insert(workspace, use, id) : records.replace(workspace, kept.version, use, id)
-  // Somebody else's write was taken.
+  // The write of another process was taken.
   yield* Effect.catchTag(write, "Conflict", () => Effect.void)
 })
 
@@ -38,7 +38,7 @@ interface Attempt {
 const countsFor = 1000
 
 /**
- * Whoever asks may be anybody, and a store in trouble is not to be asked as often as they ask: those who ask at once
+ * Any stranger may ask, and a store in trouble is not to be asked as often as they ask: those who ask at once
  * share one attempt, and what was refused stays refused for a moment.
  */
 export const makeReadiness = (storage: Storage["Service"]) => {

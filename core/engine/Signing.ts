@@ -120,7 +120,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
   const stored: Signing["stored"] = (workspace) =>
     Effect.mapEager(records.get(workspace.id, workspace.id), (kept) => ownOf(kept?.value, workspace))
 
-  /** What is not there is not remembered: somebody else may make it in the next moment. */
+  /** What is not there is not remembered: another process may make it in the next moment. */
   const read = (workspace: Workspace, now: Instant) =>
     Effect.suspend(() => {
       const before = recent.forgotten
@@ -164,7 +164,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     )
   }
 
-  /** Keys of one issuer take the place of another's, so only whoever has the workspace now makes any. */
+  /** Keys of one issuer take the place of another's, so only the process that has the workspace now makes any. */
   const isOurs = ({ id, issuer }: Workspace): Effect.Effect<void, StorageUnavailable> =>
     Effect.flatMap(issuerOf(storage, id), (recorded) =>
       recorded === undefined || recorded === issuer
@@ -183,7 +183,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
       return { keys: ready, outcome: ready }
     })
     const key = ready === undefined ? undefined : signingAt(remember(workspace.id, ready, now), algorithm, now)
-    // Somebody withdrew the last one meanwhile.
+    // An owner withdrew the last one meanwhile.
     return key ?? (yield* new Contended())
   })
 

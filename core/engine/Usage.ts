@@ -26,7 +26,7 @@ const fullName = (thing: UsedThing, workspace: WorkspaceId, id: string): string 
 
 /**
  * Last uses that are not written down yet, in the order in which they are to be written. Every request asks, so they are
- * found by their id alone; where somebody copied one into another workspace, the second stands under its full name.
+ * found by their id alone; where one was copied into another workspace, the second stands under its full name.
  */
 export class UnwrittenUses {
   private readonly uses = new Map<string, Use>()

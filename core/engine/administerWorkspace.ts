@@ -215,7 +215,7 @@ const decodeIssuer = Schema.decodeUnknownResult(TrustedIssuer)
 const some = <K extends string>(name: K, list: ReadonlyArray<string> | undefined) =>
   list === undefined || list.length === 0 ? {} : { [name]: list }
 
-/** Held to what the workspace has, whoever typed it and wherever. */
+/** Held to what the workspace has, from the settings, a command or a host. */
 export const readIssuer = (
   { clients, domains, issuer, jwks, jwksUri, people = "known", resources, scopes, takes }: IssuerTyped,
   workspace: Workspace,

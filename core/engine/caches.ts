@@ -30,7 +30,7 @@ interface Entry<A> {
 
 /**
  * What was read a moment ago, by workspace and id. Ids are random, so two workspaces never have one in common but where
- * somebody copied it, and then the last that was read is at hand. Looking is a plain function call, and makes no key out
+ * one was copied, and then the last that was read is at hand. Looking is a plain function call, and makes no key out
  * of two: `effect`'s Cache takes a fiber's turn for each look, and this is looked at by every request.
  */
 export class TtlCache<A> {

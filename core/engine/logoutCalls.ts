@@ -97,20 +97,20 @@ export const woken = (queue: LogoutQueue | undefined, client: ClientId, now: Ins
   if (queue === undefined || (!queue.waiting && queue.lease === null)) {
     return { _tag: "Queue", client, waiting: true, lease: null, woken: true, failures: 0, dueAt: now, wokenAt: now }
   }
-  // Whoever takes the lease lists the calls after that.
+  // The process that takes the lease lists the calls after that.
   const isAwake = queue.lease === null ? queue.waiting : queue.woken
   return isAwake && !hasPassed(later(queue.wokenAt, rewokenAfter), now)
     ? undefined
     : { ...queue, waiting: true, woken: true, wokenAt: now }
 }
 
-/** When somebody may take the queue: its pause is over, and no lease lasts. `undefined`: it sleeps. */
+/** When a process may take the queue: its pause is over, and no lease lasts. `undefined`: it sleeps. */
 export const takenFrom = ({ dueAt, lease, waiting }: LogoutQueue): Instant | undefined => {
   if (!waiting) return undefined
   return lease !== null && lease.until > dueAt ? lease.until : dueAt
 }
 
-/** The queue with a lease for whoever asks; `undefined` where there is nothing to do yet, or somebody else does it. */
+/** The queue with a lease for the caller; `undefined` where there is nothing to do yet, or another process does it. */
 export const taken = (queue: LogoutQueue, by: string, now: Instant): LogoutQueue | undefined => {
   const from = takenFrom(queue)
   return from === undefined || !hasPassed(from, now)
@@ -157,7 +157,7 @@ export type Attempted =
   | { readonly status: number }
   | { readonly fault: DocumentFault["reason"] | "unsigned" | "no_address" }
 
-/** Whoever said so may say something else in a moment. */
+/** The client may answer otherwise in a moment. */
 const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status)
 
 /**

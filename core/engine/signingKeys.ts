@@ -74,7 +74,7 @@ const isNeeded = (keys: SigningKeys, key: SigningKey, now: Instant, longer: Mill
 /** Some of a workspace's keys, by the time. */
 export type KeysAt = (keys: SigningKeys, now: Instant) => ReadonlyArray<SigningKey>
 
-/** What is told to everybody: keys that sign, that will, and that signed what may still live. */
+/** What is published: keys that sign, that will, and that signed what may still live. */
 export const publishedAt: KeysAt = (keys, now) => keys.keys.filter((key) => isNeeded(keys, key, now))
 
 /** These, and those by which the server itself still knows an ID token that comes back as a hint. */
@@ -142,7 +142,7 @@ export const readyFor = (
   return { ...keys, keys: keys.keys.map(longer) }
 }
 
-/** With a next key where none waits: everybody has been told of it when it begins to sign. */
+/** With a next key where none waits: it has been published when it begins to sign. */
 export const rotated = (keys: SigningKeys, drawn: DrawnKey, now: Instant): SigningKeys => {
   const { algorithm } = drawn
   if (!withoutNext(keys, now).includes(algorithm)) return keys

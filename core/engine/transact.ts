@@ -132,7 +132,7 @@ const retry = Effect.fnUntraced(function* <V, A, E, R>(
     const kept: Kept<V> | undefined = yield* Effect.mapError(records.get(workspace, id), told)
     if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
     if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
-      // Somebody else has written since, over our write or instead of it: there is no telling.
+      // Another request has written since, over our write or instead of it: there is no telling.
       return yield* unknownOutcome
     }
     const decision = decide(kept?.value)

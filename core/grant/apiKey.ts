@@ -38,7 +38,7 @@ const reachOf = (registry: ScopeRegistry, opens: KeyTerms["opens"] = "everything
   return scope && { use: "scopes", scope }
 }
 
-/** Held to what a list can show, whoever typed it and wherever; the name as it will be shown. */
+/** Held to what a list can show, wherever it was typed; the name as it will be shown. */
 export const readKeyTerms = (
   { lasts, name: typed, opens }: KeyTerms,
   registry: ScopeRegistry

@@ -91,7 +91,7 @@ export interface ActClaim extends Members {
 export const actOf = (actors: ReadonlyArray<string>): ActClaim | undefined =>
   actors.reduceRight<ActClaim | undefined>((act, sub) => (act === undefined ? { sub } : { sub, act }), undefined)
 
-/** The same read back by whoever is told it; one that nests deeper than any of ours is cut. */
+/** The same as the reader of the token gets it; one that nests deeper than any of ours is cut. */
 export const actorsIn = (act: unknown): { readonly actors?: ReadonlyArray<string> } => {
   const actors: Array<string> = []
   for (let at = act; isActClaim(at) && actors.length < mostActors; at = at.act) actors.push(at.sub)

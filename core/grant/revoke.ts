@@ -43,7 +43,7 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         ...(grant._tag === "Standing" && !isClientsOwn(grant) ? { epoch: grant.access.epoch } : {})
       }
 
-/** Whoever may end a grant from outside the protocol: the person, or an owner of the workspace. */
+/** Who ends a grant from outside the protocol: the person, or an owner of the workspace. */
 export const revokeGrant = (
   grant: Grant,
   why: "by_user" | "by_owner",

@@ -247,7 +247,7 @@ export const makeRoute = (
     storeless,
     ...(leadsTo === undefined ? {} : { leadsTo }),
     methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)])),
-    // Contracts hold schemas, which would be most of what a start makes: they wait for whoever is turned away first.
+    // Contracts hold schemas, which would be most of what a start makes: they wait for the first refusal.
     get scopes() {
       scopes ??= scopesNeeded({
         callers: Object.values(methods).flatMap(({ contract }) => contract?.(services).callers ?? [])

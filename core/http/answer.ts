@@ -83,7 +83,7 @@ export const secretJson = (status: number, value: unknown, headers: HeaderPairs 
   body: JSON.stringify(value)
 })
 
-/** To a request that the end of the server has overtaken: whoever serves next answers it. */
+/** To a request that the end of the server has overtaken: the next server answers it. */
 export const shuttingDown: HttpResponse = secretJson(
   503,
   { error: "temporarily_unavailable", error_description: "The server is shutting down." },
@@ -97,7 +97,7 @@ const escaped = (character: string): string =>
 
 /**
  * RFC 9110 §5.5, §10.2.2: as `URL` would write it. A host's address may hold what a stranger has sent, and a header with a
- * line's end in it is one that Node throws at whoever writes the answer.
+ * line's end in it is one for which Node throws where the answer is written.
  */
 const asHeader = (address: string): string => address.replace(/[^\x21-\x7e]/gu, escaped)
 

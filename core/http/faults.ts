@@ -209,7 +209,7 @@ const challengesOf = ({ clientAuths }: Challengers, fault: Refusal | StorageUnav
   )
 }
 
-/** What a protected resource says of itself to whoever it refuses. */
+/** What a protected resource says of itself where it refuses a caller. */
 export interface Refusing {
   /** Its path below the issuer, or its whole address, where it goes by a name of its own. */
   readonly resource?: string | undefined

@@ -81,7 +81,7 @@ export class LimitSharing extends Context.Service<
   { readonly share: Effect.Effect<number, StorageUnavailable | Contended> }
 >()("tessera/core/limits/LimitSharing") {}
 
-/** Everybody is let in, and there is nothing to tell other processes. */
+/** Every caller is let in, and there is nothing to tell other processes. */
 export const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
 
 /** Limits, none, or so many times as much of everything. */

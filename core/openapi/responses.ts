@@ -83,7 +83,7 @@ const contentOf = (type: string, samples: ReadonlyArray<Sampled>) => {
   return { schema: { $ref: "#/components/schemas/Error", properties: { error: { enum: codes } } } }
 }
 
-/** RFC 6750 §3.1: whoever shows no token at all is told no error. */
+/** RFC 6750 §3.1: a caller that shows no token at all is told no error. */
 const emptyOrError = "The body is empty where nothing was shown, and else an Error in JSON."
 
 const responseOf = (components: Components, samples: ReadonlyArray<Sampled>) => {

@@ -144,7 +144,7 @@ const placeOf = (address: ReturnAddress): string => {
 }
 
 /**
- * RFC 9700 §4.11.2: whoever registered the client chose the address, and perhaps for nothing but this redirect, so that
+ * RFC 9700 §4.11.2: the registrant of the client chose the address, and perhaps for nothing but this redirect, so that
  * only the person may follow it. `href`: the address with the error.
  */
 export const strangersError = (explanation: string, redirectUri: string, href: string): CommonError => {

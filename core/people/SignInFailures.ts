@@ -145,7 +145,7 @@ export class FailureTable {
     this.#note(row)
   }
 
-  /** Somebody waits here: if a success in another process ended that, this one is to hear of it. */
+  /** A person waits here: if a success in another process ended that, this one is to hear of it. */
   ask(workspace: WorkspaceId, of: string): void {
     const row = this.#rows.get(`${workspace} ${of}`)
     if (row !== undefined) this.#note(row)

@@ -10,7 +10,7 @@ import type { Contended } from "../rules/Refusal.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { namesOf, type Session, type Sessions } from "./Sessions.ts"
 
-/** What the end of a session brings with it, as whoever ends one passes it on. */
+/** What the end of a session brings with it, as the caller passes it on. */
 export interface Farewell {
   readonly logouts: Logouts
   readonly why: "by_user" | "by_owner"
@@ -27,7 +27,7 @@ export const farewellBy = (services: Pick<Services, "audit" | "logouts">, call: 
 
 /**
  * Ends sessions of an account, or those that `which` finds among all. The applications' calls are written down before the
- * sessions go, so whoever is stopped in between finds them there, and ends them again.
+ * sessions go, so a process that is stopped in between finds them there, and ends them again.
  */
 export const endSessions = Effect.fn("people.endSessions")(function* (
   sessions: Pick<Sessions, "list" | "remove">,

@@ -112,7 +112,7 @@ export const loginPageHandler = (services: Services, accounts: Accounts["Service
   Effect.fn("people.loginPage")(function* (call) {
     const { parameters } = readParameters(call.request.query)
     const returnUrl = safeReturnUrl(call.workspace, parameters.get("return_to"))
-    // Anybody writes a link: nothing is filled in but what is an email.
+    // Any stranger may write a link: nothing is filled in but what is an email.
     const hinted = Option.getOrUndefined(normaliseEmail(parameters.get("login_hint") ?? ""))
     const filled = hinted === undefined ? {} : { email: hinted }
     const here = yield* accounts.here(call.workspace, call.request)

@@ -5,7 +5,7 @@ import type { Refusal } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
 /**
- * Whoever did something: a person; the command line; the program that the server is a part of; the start, which makes
+ * Who did something: a person; the command line; the program that the server is a part of; the start, which makes
  * the first account. No person's id holds a space, so none can pass for the command line or the program.
  */
 export type Actor = UserId | "command line" | "host program" | "OWNER_EMAIL"
@@ -42,7 +42,7 @@ export type AuditEvent =
         | "exchange_ended"
         /** Its metadata document says something else by now. */
         | "document_changed"
-      /** Whoever did it, where it was not the client itself. */
+      /** Who did it, where it was not the client itself. */
       readonly by?: Actor
     }
   | { readonly _tag: "ClientDeleted"; readonly client: string; readonly by?: Actor }
@@ -81,7 +81,7 @@ export type AuditEvent =
       readonly _tag: "GrantRevoked"
       readonly grant: string
       readonly why: string
-      /** Whoever did it; nobody where it ended because a code or a token was used twice. */
+      /** Who did it; none where it ended because a code or a token was used twice. */
       readonly by?: Actor
     }
   | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }

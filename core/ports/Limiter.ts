@@ -31,7 +31,7 @@ export interface Allowance {
   readonly name: string
   readonly burst: number
   readonly refill: Millis
-  /** Whoever has it was told their pace, which a factor of all limits leaves as it is. */
+  /** The caller was told its pace, which a factor of all limits leaves as it is. */
   readonly told?: true
 }
 
@@ -42,7 +42,7 @@ export interface LimitKey {
   readonly of: string
 }
 
-/** What keeps one caller from taking everybody's share; between processes, where the implementation shares it. */
+/** What keeps one caller from taking the others' share; between processes, where the implementation shares it. */
 export class Limiter extends Context.Service<
   Limiter,
   {
@@ -69,7 +69,7 @@ const perHour = (count: number) => (60 * 60 * second) / count
 export const allowances = {
   /** Requests of a client that has shown a credential, those about its own registration included. */
   client: { name: "client", burst: 1200, refill: perMinute(1200) },
-  /** Requests that name a public client and show nothing of its own, from one address: anybody can name it. */
+  /** Requests that name a public client and show nothing of its own, from one address: any caller can name it. */
   publicClient: { name: "public_client", burst: 300, refill: perMinute(300) },
   /** Refreshes of one grant; of a public client, all that shows one of its tokens. */
   grant: { name: "grant", burst: 60, refill: perMinute(60) },

@@ -10,7 +10,7 @@ export class PasswordHasher extends Context.Service<
     readonly verify: (password: Redacted.Redacted<string>, hash: string) => Effect.Effect<boolean>
     /** Whether a fresh hash would be stronger than this one. */
     readonly isOutdated: (hash: string) => boolean
-    /** A hash that nothing fits, as dear to verify as a fresh one: for whoever has no account. */
+    /** A hash that nothing fits, as dear to verify as a fresh one: for emails without an account. */
     readonly decoy: string
   }
 >()("tessera/core/ports/PasswordHasher") {}

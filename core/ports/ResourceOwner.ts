@@ -8,7 +8,7 @@ import type { ScopeName } from "../rules/Scope.ts"
 import type { OpenWorkspace, Workspace } from "../workspace/Workspace.ts"
 import type { StorageUnavailable } from "./Storage.ts"
 
-/** Somebody at a browser, as the host's session knows them. */
+/** The person at a browser, as the host's session knows them. */
 export interface SignedIn {
   readonly user: UserId
   /** Tells this session from every other; forms and consent tickets are bound to it. Not the cookie itself. */
@@ -32,7 +32,7 @@ export interface SignedIn {
   readonly before?: ReadonlyArray<string>
 }
 
-/** What an application asks of a sign-in: that it happens though somebody is signed in, or that an account is chosen. */
+/** What an application asks of a sign-in: that it happens though a person is signed in, or that an account is chosen. */
 export type SignInAsked = "login" | "select_account"
 
 /** What an application tells of the sign-in that it would like: nothing of it has to be met. */
@@ -46,7 +46,7 @@ export interface SignInHints {
 /** What a person lets applications know (OpenID Connect Core §5.1). */
 export type StandardClaims = { readonly [name in StandardClaim]?: (typeof standardClaims)[name]["Type"] }
 
-/** What is known of somebody. An application is told what its scopes cover, and no more. */
+/** What is known of a person. An application is told what its scopes cover, and no more. */
 export interface Profile extends StandardClaims {
   readonly sub: UserId
   /** Claims of the host's own, that a row of its table names. */

@@ -60,7 +60,7 @@ export class Signatures extends Context.Service<
       wrappingOf: (made: PublicKey) => Wrapping
     ) => Effect.Effect<{ readonly publicKey: PublicKey; readonly wrapped: string }, SignatureFault>
     readonly rewrap: (key: WrappedKey, wrapping: Wrapping) => Effect.Effect<string, SignatureFault>
-    /** Unwraps a key, so that whoever is about to spend something for a signature knows that it will be had. */
+    /** Unwraps a key, so that a caller that is about to spend something for a signature knows that it will be had. */
     readonly signer: (key: WrappedKey, algorithm: Algorithm) => Effect.Effect<Signer, SignatureFault>
   }
 >()("tessera/core/ports/Signatures") {

@@ -109,7 +109,7 @@ export class Storage extends Context.Service<
     /** Removes records of every workspace with `expiresAt <= before`, at most `limit`; answers how many. */
     readonly sweep: (before: number, limit: number) => Effect.Effect<number, StorageUnavailable>
     /**
-     * Only of a store that no other process can write: whoever remembers records of a kind sees here which to forget, and
+     * Only of a store that no other process can write: a cache of records of a kind sees here which to forget, and
      * asks for none. Default: others may have written, and the store is asked.
      */
     readonly written?: (kind: Kind) => Written

@@ -154,7 +154,7 @@ export const push = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Pushed, InvalidRequest | StorageUnavailable> {
   const { consentTtl, pushedTtl } = services.policy
   const until = later(call.now, pushedTtl)
-  // Whoever comes at the last moment has as long for the consent page as anybody.
+  // A browser that comes at the last moment has as long for the consent page as any other.
   const waiting = { ...waitingOf(services, request, later(until, consentTtl)), pushed: { until } }
   if (utf8.encode(JSON.stringify(waiting)).length > longestPushed) return yield* tooLong
   yield* Effect.catchTag(services.requests.insert(call.workspace.id, waiting, "push"), "Conflict", () =>

@@ -81,7 +81,7 @@ const stamped = (
   return `${address}${address.includes("?") ? "&" : "?"}${parameter}${kind}.${stamp.at}.${stamp.session}.${key.id}.${mac}`
 }
 
-/** Whether somebody who is signed in has to sign in anew before this address goes on, as far as it says so. */
+/** Whether a person who is signed in has to sign in anew before this address goes on, as far as it says so. */
 export const asksForLogin = (address: string): boolean => {
   const [pair = ""] = address.split(/[?&]/).filter(isStamp)
   return pair.startsWith(`${parameter}login.`)
@@ -90,7 +90,7 @@ export const asksForLogin = (address: string): boolean => {
 /** Some hosts know it to the second only. */
 const inSeconds = (at: Instant): number => Math.floor(at / 1000)
 
-/** A host that does not say when somebody signed in still has another session after it. */
+/** A host that does not say when a person signed in still has another session after it. */
 const isSince = (stamp: Stamp, signedIn: SignedIn): boolean =>
   signedIn.authenticatedAt === undefined
     ? markOf(signedIn) !== stamp.session
@@ -101,7 +101,7 @@ const isAnother = ({ sub }: AuthenticationAsked, { user }: SignedIn): boolean =>
 /** A host that says nothing of strengths has no better sign-in to lead to. */
 const mayGrow = ({ acr }: SignedIn): boolean => acr !== undefined
 
-/** What a request asks of the sign-in, of whoever is there. */
+/** What a request asks of the sign-in, of any person. */
 const askedBy = (
   prompt: Prompts,
   about: AuthenticationAsked,

@@ -15,7 +15,7 @@ export const readChallenge: (text: string) => Option.Option<CodeChallenge> = Sch
 export const readVerifier: (text: string) => Option.Option<CodeVerifier> = Schema.decodeUnknownOption(CodeVerifier)
 
 /**
- * RFC 7636 §4.6, S256 only: under `plain` whoever read the request already holds the verifier.
+ * RFC 7636 §4.6, S256 only: under `plain` a reader of the request already holds the verifier.
  * The challenge lives in the grant itself, so no second record can go missing and take the check with it.
  */
 export const provesPossession = (verifier: CodeVerifier, challenge: CodeChallenge): boolean =>

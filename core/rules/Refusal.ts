@@ -68,7 +68,7 @@ export class InvalidClient extends Schema.TaggedError<InvalidClient>()("InvalidC
   triedHeader: Schema.Boolean
 }) {}
 
-/** Why a text is no token of ours, before anybody looks for what it is a token of. */
+/** Why a text is no token of ours, before its grant is looked for. */
 export const tokenFaults = ["malformed", "wrong_kind", "unknown_key", "forged", "expired"] as const
 
 export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGrant", {

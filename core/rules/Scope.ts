@@ -23,7 +23,7 @@ export const ScopeDefinition = Schema.Struct({
   needsUser: Schema.Boolean,
   /** Granted where a client asks for none. */
   byDefault: Schema.Boolean,
-  /** Whoever has this one may do what these let an application do: `api` implies `api:read`. */
+  /** An application with this one may do what these let it do: `api` implies `api:read`. */
   implies: Schema.optionalKey(Schema.Array(ScopeName))
 })
 export type ScopeDefinition = typeof ScopeDefinition.Type

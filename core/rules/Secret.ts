@@ -9,7 +9,7 @@ const initialLength = 16
 
 export const initialTokenExpected = `at least ${initialLength} characters of base64 or its like (A-Z a-z 0-9 - . _ ~ + /)`
 
-/** RFC 7591 §3: what somebody chose for whoever registers to show, so nobody may guess it. */
+/** RFC 7591 §3: what an operator chose for registrants to show, so it must not be guessed. */
 export const isInitialToken = (text: string): boolean => text.length >= initialLength && isBearerToken(text)
 
 /** SHA-256 of a secret's text, as base64url: all that is kept of it. */

@@ -30,7 +30,7 @@ export const groupedCode = (code: UserCode): string => `${code.slice(0, length /
 const longestEntered = 64
 const isCode = Schema.is(UserCode)
 
-/** RFC 8628 §6.1: what somebody typed, without case, blanks and dashes; `undefined` where that is no code. */
+/** RFC 8628 §6.1: what a person typed, without case, blanks and dashes; `undefined` where that is no code. */
 export const readUserCode = (text: string): UserCode | undefined => {
   if (text.length > longestEntered) return undefined
   const code = text.replace(/[\s\p{Dash_Punctuation}]/gu, "").toUpperCase()

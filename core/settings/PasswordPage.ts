@@ -15,7 +15,7 @@ export interface PasswordPage {
   readonly action: string
   /** The form as it was sent. */
   readonly fields: Readonly<Record<string, string>>
-  /** Where the section's page is, for whoever does not go on. */
+  /** Where the section's page is, for a person who does not go on. */
   readonly cancel: string
   readonly problem?: string
 }

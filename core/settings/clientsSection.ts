@@ -355,7 +355,7 @@ ${pager(path, paging, undefined, { cursor: "waiting", label: "Pages of those tha
 const namesNobody = ({ client, typed }: NonNullable<ClientsPage["named"]>): boolean =>
   typed !== "" && client === undefined
 
-/** A registration that wrote nothing is in no list: whoever runs the application tells an owner its identifier. */
+/** A registration that wrote nothing is in no list: its developer tells an owner its identifier. */
 const namedSection = (
   path: string,
   visitor: Visitor,

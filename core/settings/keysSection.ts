@@ -337,7 +337,7 @@ const create = Effect.fn("settings.createKey")(function* (services: Services, in
       }
     })
   if (chosen === undefined) return yield* again("lifetime")
-  // Whoever ticked scopes and left the choice above as it was wants less than everything, so it is asked again.
+  // An owner who ticked scopes and left the choice above as it was wants less than everything, so it is asked again.
   if (!isKeyUse(use) || (use !== "scopes" && ticked.length > 0)) return yield* again("scopes")
   const opens: KeyTerms["opens"] = use === "scopes" ? ticked : use
   return yield* createKey(servicesAt(services, inside.call.workspace), auditContext(inside), {

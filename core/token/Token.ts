@@ -122,7 +122,7 @@ const claims = {
   scope: claim(2, scopes),
   /** Fewer than the grant's; `null` are the grant's own. */
   resources: claim(3, resources),
-  /** Who may use it: the holder of a key or a certificate; `null` is whoever bears it. */
+  /** Who may use it: the holder of a key or a certificate; `null` is any bearer. */
   binding: claim(4, binding),
   /** Those who exchanged tokens for this one, the last of them first; `null` where it came of no exchange. */
   actors: claim(5, actors)

@@ -23,7 +23,7 @@ const start = (
 
 /** Bun shows one certificate for good: a new one takes a new listener, which shares the port until the old one has ended. */
 const startTls = (options: ListenOptions, context: Context.Context<never>, identity: TlsIdentity) => {
-  // A port that is shared from the start would be had beside whoever has it already.
+  // A port that is shared from the start would be had beside the process that has it already.
   void start(options, context).stop(true)
   return start(options, context, identity)
 }

@@ -30,7 +30,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * As the server reads it, which makes itself a file where nothing is said of a database. Its own reader is not loaded just
- * for this: whoever starts again would have waited for it twice.
+ * for this: a process that starts again would have waited for it twice.
  */
 const settingsOver = ({ DATABASE_URL: url = "" }: Environment): Settings => {
   if (url === "" || url.startsWith("sqlite:")) return besideFile

@@ -83,7 +83,7 @@ const open = Effect.fnUntraced(function* (settings: Settings, workspace: Workspa
   return administration
 })
 
-/** What a command prints is for whoever asked, so its audit events go beside that. */
+/** What a command prints is for its caller, so its audit events go beside that. */
 const besideAnswers = (target: AuditTarget): AuditTarget =>
   target._tag === "Stream" ? { _tag: "Stream", file: 2 } : target
 

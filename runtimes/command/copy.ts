@@ -57,7 +57,7 @@ const isThere = (path: string): Effect.Effect<boolean, CommandFailed> =>
     Effect.mapError(({ message }) => failed(message))
   )
 
-/** Tokens are sealed with keys that no store holds: without them, everybody would have to sign in again. */
+/** Tokens are sealed with keys that no store holds: without them, all people would have to sign in again. */
 const advice = Effect.fnUntraced(function* (from: Place, to: Place) {
   const file = from.store.file === undefined ? undefined : sealKeyFileOf(from.store.file)
   // The copy is done by now: a file that can't be looked at does not undo it.

@@ -35,7 +35,7 @@ import { asked, hostAsked, localOrigin } from "./health.ts"
 import { bad, doubtful, type Finding, failed, good, json, misused, print } from "./output.ts"
 import { bringUpToDate, startBringsUpToDate } from "./upkeep.ts"
 
-/** Whoever asks may not write there. */
+/** The user of the command may not write there. */
 class Unwritable extends Schema.TaggedError<Unwritable>()("Unwritable", { message: Schema.String }) {}
 
 const mayWrite = (path: string): Effect.Effect<void, Unwritable> =>
@@ -423,7 +423,7 @@ const examineIssuers = Effect.fnUntraced(function* (
     : [bad(what, says.slice(0, shownMost).join(" "), "Look at WORKSPACES, BASE_URL and DATABASE_URL.")]
 })
 
-/** Whether somebody who is not trusted says for whom they ask. */
+/** Whether a peer that is not trusted says for whom it asks. */
 const examineForwarded = Effect.fnUntraced(function* ({ workspace }: Settings, storage: Storage["Service"]) {
   const seen = yield* untrustedProxySeen(storage, workspace.id)
   if (seen === undefined) return []

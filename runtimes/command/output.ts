@@ -16,7 +16,7 @@ import type { WrongSettings } from "../server/Variable.ts"
 /** What the exit status of a command says. */
 export const exitStatus = { done: 0, failed: 1, usage: 2, notFound: 3, refused: 4 } as const
 
-/** A command did not do what it was asked. `message` is for whoever asked. */
+/** A command did not do what it was asked. `message` is for its user. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   status: Schema.Literals([exitStatus.failed, exitStatus.usage, exitStatus.notFound, exitStatus.refused]),
   message: Schema.String
@@ -63,7 +63,7 @@ export type Trouble =
   | HostingRefused
   | BadResource
 
-/** What it means to whoever asked. */
+/** What it means to the user of the command. */
 export const explain = (trouble: Trouble): CommandFailed => {
   switch (trouble._tag) {
     case "CommandFailed":

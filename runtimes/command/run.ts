@@ -92,14 +92,14 @@ const statusOf = (exit: Exit.Exit<void, unknown>, serves: boolean): number => {
   const error = Cause.squash(exit.cause)
   if (CliError.isCliError(error)) return exitStatus.usage
   const known = error instanceof CommandFailed
-  // A defect of ours is told whole: whoever runs a command is the one who may see it.
+  // A defect of ours is told whole: the user of a command may see it.
   process.stderr.write(`${known ? error.message : Cause.pretty(exit.cause)}\n`)
   return known ? error.status : exitStatus.failed
 }
 
 /** Runs one command to its end. The first signal asks it to finish; the second does not ask. */
 const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
-  // Whoever read what is written has gone. There is nobody left to tell, and others are served on.
+  // The reader of the output has gone. Other requests are served on.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined)
   const hangUps = new Set<() => void>()
   const onHangUp: OnHangUp = (act) => {

@@ -40,7 +40,7 @@ const readHidden = (prompt: string, ahead: Ahead): Effect.Effect<string | undefi
       stdin.setRawMode(false)
       stdin.pause()
     }
-    // First: whoever answers the prompt at once is not to see it on the screen.
+    // First: an answer that comes at once is not to be seen on the screen.
     stdin.setRawMode(true)
     process.stderr.write(prompt)
     stdin.setEncoding("utf8")
@@ -57,7 +57,7 @@ const readAll: Effect.Effect<string> = Effect.promise(async () => {
   return text
 })
 
-/** Arguments are seen by everybody on the machine, so a secret is typed twice at the prompt, or comes from standard input. */
+/** Arguments are seen by every user of the machine, so a secret is typed twice at the prompt, or comes from standard input. */
 const newSecret = Effect.fnUntraced(function* (
   what: string
 ): Effect.fn.Return<Redacted.Redacted<string>, CommandFailed> {

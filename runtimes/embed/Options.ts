@@ -137,7 +137,7 @@ export interface CreateOptions {
 
   /**
    * The seal keys, as text (several separated by commas) or as a list: the first seals, all of them open.
-   * `npx tessera seal-keys new` makes one. Whoever has them and your database can make tokens.
+   * `npx tessera seal-keys new` makes one. With them and your database a thief can make tokens.
    */
   readonly keys: string | Redacted.Redacted<string> | ReadonlyArray<string>
 
@@ -178,7 +178,7 @@ export interface CreateOptions {
   /** How long codes, tokens and grants last. Default: see each. */
   readonly lifetimes?: LifetimeOptions
 
-  /** Who may register an application by RFC 7591: anybody, whoever has this token, or nobody. Default: `"open"`. */
+  /** Who may register an application by RFC 7591: any caller, holders of this token, or none. Default: `"open"`. */
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
 
   /**

@@ -30,7 +30,7 @@ export interface HostRequest {
   readonly native: unknown
 }
 
-/** Somebody who is signed in with the host. */
+/** A person who is signed in with the host. */
 export interface HostPerson {
   /** What applications know the person by, as `sub`: at most 128 characters without spaces. Never given to another. */
   readonly user: string
@@ -104,7 +104,7 @@ export interface HostPeople {
   readonly asserted?: (assertion: HostAssertion, workspace: string) => Now<string | null | undefined>
   /**
    * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
-   * here, and nothing else that the object has. Default: that there is somebody with this id.
+   * here, and nothing else that the object has. Default: that there is a person with this id.
    */
   readonly profile?: (user: string, workspace: string) => Now<HostProfile | null | undefined>
 }
@@ -116,7 +116,7 @@ export interface HostAssertion {
   readonly subject: string
   /** Where it says one, and does not say that nobody has verified it. */
   readonly email?: string
-  /** Whether somebody who is new is to be let in. */
+  /** Whether a new person is to be let in. */
   readonly make: boolean
 }
 

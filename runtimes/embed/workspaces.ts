@@ -89,7 +89,7 @@ export interface HostedWorkspaces {
   readonly mayMove: MayMove
 }
 
-/** Several, for whoever asks by address or by name. */
+/** Several, by address or by name. */
 export interface SeveralWorkspaces extends HostedWorkspaces {
   /** Whose an address is, where that can be said at once. */
   readonly at: (host: string, path: string) => Workspace | "unknown" | undefined

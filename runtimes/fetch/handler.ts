@@ -135,7 +135,7 @@ const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
   const chunks: Array<Uint8Array> = []
   let size = 0
   try {
-    // Somebody may have read it already, and still have it.
+    // The host may have read it already, and still have it.
     const reader = body.getReader()
     for (;;) {
       const { done, value } = await reader.read()
@@ -162,7 +162,7 @@ const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
 /** Making a `Headers` of pairs costs more than copying one, and most answers share theirs. */
 const prepared = new WeakMap<HeaderPairs, Headers>()
 
-/** Whoever asks, asks mostly for the same again. */
+/** Most callers ask for the same again. */
 let last: { readonly pairs: HeaderPairs; readonly headers: Headers } | undefined
 
 const prepare = (pairs: HeaderPairs): Headers => {

@@ -16,7 +16,7 @@ export class BadGuardOption extends Schema.TaggedError<BadGuardOption>()("BadGua
   message: Schema.String
 }) {}
 
-/** Throws `BadGuardOption`: where a route's guard is made, so that a host hears of it before anybody calls. */
+/** Throws `BadGuardOption`: where a route's guard is made, so that a host hears of it before the first call. */
 export const refuseBad = (needs: Needs): void => {
   const fault = faultOfNeeds(needs)
   if (fault === undefined) return
@@ -199,7 +199,7 @@ export const localGuard = (
         ? { _tag: "Admitted", principal: callerOf(guarded.workspace, guarded.principal, several) }
         : guarded
     } catch {
-      // It fails in one way only: the runtime that it ran on is gone. Whoever closed it knows.
+      // It fails in one way only: the runtime that it ran on is gone. The host closed it.
       return { _tag: "Refused", response: shuttingDown }
     }
   })

@@ -53,7 +53,7 @@ export interface OwnMetadata {
 export interface RemoteGuardOptions {
   /** The authorization server, as its metadata calls it: `https://auth.example`. */
   readonly issuer: string
-  /** An API key of the workspace: only whoever has one may ask about all tokens. */
+  /** An API key of the workspace: only with one may all tokens be asked about. */
   readonly apiKey: string | Redacted.Redacted<string>
   /** The address of this resource server: a token that is bound to a resource has to cover what is called here. */
   readonly resource: string

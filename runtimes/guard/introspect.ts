@@ -14,7 +14,7 @@ export interface Answer {
   readonly caller: Caller | undefined
   /** What the caller's scopes imply beyond themselves. */
   readonly implied: ReadonlyArray<string>
-  /** The key that the token is bound to; `null`: it is whoever's that bears it. */
+  /** The key that the token is bound to; `null`: it is a bearer token. */
   readonly binding: Binding | null
   /** The longest that the answer may be kept, in milliseconds, where the server says so. */
   readonly maxAge: number | undefined
@@ -57,7 +57,7 @@ const isShownSo = (type: string | undefined, binding: Binding | null): boolean =
 const bindingOf = ({ cnf }: Active): Binding | null => (cnf === undefined ? null : { thumbprint: cnf.jkt })
 
 const callerOf = (issuer: string, active: Active): Caller | undefined => {
-  // A refresh token is live, and not for bearing: it has no type. Somebody else's tokens are not ours to take.
+  // A refresh token is live, and not for bearing: it has no type. Tokens of another issuer are not ours to take.
   if (!isShownSo(active.token_type, bindingOf(active))) return undefined
   if (active.iss !== undefined && active.iss !== issuer) return undefined
   const audience = typeof active.aud === "string" ? [active.aud] : active.aud

@@ -50,7 +50,7 @@ export interface Said {
   readonly jti: string
   /** What the caller's scopes imply beyond themselves. */
   readonly implied: ReadonlyArray<string>
-  /** The key that it is bound to; `null`: it is whoever's that bears it. */
+  /** The key that it is bound to; `null`: it is a bearer token. */
   readonly binding: Binding | null
 }
 

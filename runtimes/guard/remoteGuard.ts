@@ -153,7 +153,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
 
   const ask = (name: string, token: string, now: number): Promise<Outcome> => {
     const flying = flights.get(name)
-    // Whoever joins believes an answer that was asked for earlier, so it is held to the same bound as the cache.
+    // A call that joins believes an answer that was asked for earlier, so it is held to the same bound as the cache.
     if (shares && flying !== undefined && now < flying.askedAt + read.ttl) return flying.outcome
     const outcome = asking(token).then((answered) => {
       // Forgotten meanwhile, or asked anew: this answer is for those who wait for it, and for nobody after them.

@@ -30,7 +30,7 @@ export interface HandlerOptions {
   readonly peer?: (request: IncomingMessage) => string | undefined
   /** What was asked for, where a router has taken something off it. Without this: the request's own `url`. */
   readonly url?: (request: IncomingMessage) => string | undefined
-  /** A body that somebody else has read already, or why it can't be had. Without this, and for `undefined`: unread. */
+  /** A body that the host has read already, or why it can't be had. Without this, and for `undefined`: unread. */
   readonly body?: (request: IncomingMessage) => string | HttpResponse | undefined
   /** Asked for each answer: whether the connection may be used again. */
   readonly keepAlive?: () => boolean
@@ -214,7 +214,7 @@ const writeInstead = (
   if (response.headersSent) return void response.destroy()
   try {
     for (const [name] of pairsIn(unsent)) response.removeHeader(name)
-    // What Node keeps of an answer that it began to read. HTTP/2 has neither, and warns of whoever sets them.
+    // What Node keeps of an answer that it began to read. HTTP/2 has neither, and warns where they are set.
     if (request.httpVersionMajor === 1) {
       response.statusMessage = ""
       response.chunkedEncoding = false
@@ -238,7 +238,7 @@ const listenerOf = (ask: Ask, options: HandlerOptions): Handler => {
       try {
         write(request, response, answer, keepAlive)
       } catch (defect) {
-        // A status or a header of a host's own. Whoever throws here ends the process, and with it everybody's requests.
+        // A status or a header of a host's own. A throw here ends the process, and with it all requests.
         writeInstead(request, response, answer, insteadOf(answer, defect, log), keepAlive)
       }
     }
@@ -284,7 +284,7 @@ export interface NodeServer {
   readonly close: (patience: number) => Promise<void>
 }
 
-/** How long a first request, in milliseconds, may still be on its way from whoever connected just before the end. */
+/** How long a first request, in milliseconds, may still be on its way over a connection that came just before the end. */
 const arrival = 100
 
 const gone = (socket: Socket): Promise<unknown> => new Promise((resolve) => socket.once("close", resolve))

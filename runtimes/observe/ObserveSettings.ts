@@ -11,7 +11,7 @@ import {
   type Variable
 } from "../server/Variable.ts"
 
-/** A listener for whoever asks how the server is; none where nobody is to. */
+/** A listener for questions of how the server is; none where there are to be none. */
 export interface MetricsSettings {
   readonly host: string
   readonly port: number

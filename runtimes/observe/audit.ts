@@ -35,7 +35,7 @@ const actor = Schema.String
 const byMaybe = { actor: Schema.optionalKey(actor) }
 const reason = Schema.String
 const scope = Schema.String
-/** Of whoever retried, held against whoever refreshed at first. */
+/** Of the request that retried, held against the one that refreshed at first. */
 const likeness = Schema.Literals(["same", "other", "unknown"])
 
 /** One line of the audit stream. Fields may be added to an event; none is renamed or taken away. */
@@ -230,7 +230,7 @@ const lineOf = ({ at, event, requestId, workspace }: AuditEntry): AuditLine => (
   ...told(event)
 })
 
-/** Calls this whenever somebody asks for new files, until the answer is called. */
+/** Calls this whenever an operator asks for new files, until the answer is called. */
 export type OnHangUp = (act: () => void) => () => void
 
 const lostLine = (count: number): string =>
@@ -257,7 +257,7 @@ const refusedFile = (path: string, thrown: unknown): WrongSettings => {
   return new WrongSettings({ complaints: [complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)] })
 }
 
-/** Whether the last line has no end: whoever wrote it was killed, or had no room for all of it. */
+/** Whether the last line has no end: its writer was killed, or had no room for all of it. */
 const isCutOff = async (path: string): Promise<boolean> => {
   const { size } = await stat(path)
   if (size === 0) return false

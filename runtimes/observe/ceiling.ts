@@ -5,7 +5,7 @@ import { systemCode } from "../serve/defect.ts"
 
 const statOf = promisify(fstat)
 
-/** Whoever dies while it moves a file leaves its mark behind; nobody takes so long to move one. */
+/** A process that dies while it moves a file leaves its mark behind; no move takes so long. */
 const staleMillis = 60_000
 
 /** Alone among the processes that share the file; `undefined` where another is at it. */
@@ -26,7 +26,7 @@ const alone = async <A>(path: string, act: () => Promise<A>): Promise<A | undefi
   }
 }
 
-/** Whether the name has another file by now. Where it has none, whoever moved the file away asks for a new one itself. */
+/** Whether the name has another file by now. Where it has none, the program that moved the file away asks for a new one itself. */
 const isElsewhere = async (path: string, file: number): Promise<boolean> => {
   const named = await stat(path, { bigint: true }).catch(() => undefined)
   const { dev, ino, nlink } = await statOf(file, { bigint: true })

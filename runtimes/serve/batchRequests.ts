@@ -4,7 +4,7 @@ import type { Serve } from "../../core/serve.ts"
 
 export type Answered = HttpResponse | Promise<HttpResponse>
 
-/** As `Serve`, and hands the answer over when its turn has come. Whoever throws at it costs nobody else an answer. */
+/** As `Serve`, and hands the answer over when its turn has come. A handler that throws costs no other request its answer. */
 export type Ask = (request: HttpRequest, take: (answered: Answered) => void) => void
 
 interface Waiting {

@@ -12,7 +12,7 @@ const requestIdLength = 8
 
 /**
  * What every answer carries, for one that a runtime gives before the core has seen the request. It says the same to
- * everybody at every path, so a script of any origin may read that it has to come back later, or with less.
+ * every caller at every path, so a script of any origin may read that it has to come back later, or with less.
  */
 export const earlyAnswer = (answer: HttpResponse): HttpResponse => ({
   ...answer,

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net"
 import { Result } from "effect"
 
-/** Whose word about the address of somebody else is believed. */
+/** Which peers are believed about the address of a caller behind them. */
 export interface TrustedProxies {
   readonly has: (address: string) => boolean
   /** Told where the one who connected sent `X-Forwarded-For`, and is not believed. */

@@ -14,7 +14,7 @@ interface Message {
 const longestKept = 256
 const kept = new Map<number, Message>()
 
-/** A block and so many bytes behind it. Nothing here waits, so everybody may use the same. */
+/** A block and so many bytes behind it. Nothing here waits, so all callers may use the same. */
 const behindBlock = (length: number): Message => {
   const known = kept.get(length)
   if (known !== undefined) return known

@@ -42,7 +42,7 @@ export const readTarget = (target: string): Target | undefined => {
   return URL.canParse(url) ? { path: new URL(url).pathname, query } : undefined
 }
 
-/** For whoever notes where a request went that had no address: as it was sent, without what may be a query. */
+/** For logs of a request that had no address: as it was sent, without what may be a query. */
 export const unreadTarget = (target: string): Target => ({ path: target.split(/[?#]/, 1)[0] ?? "", query: "" })
 
 /** A dot segment, or a backslash, which URLs read as a slash. `fetch` and browsers send neither. */
@@ -73,7 +73,7 @@ export const targetOf = (url: string): Target => {
 /** Whom its address names: nobody, where it is the target alone. */
 const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined)
 
-/** Its path, for whoever decides by it what becomes of a request; `undefined` for one that may be two places. */
+/** Its path, where that decides what becomes of a request; `undefined` for one that may be two places. */
 export const pathOf = (url: string): string | undefined => (isWinding(url) ? undefined : targetOf(url).path)
 
 /** In bytes. No request of the protocol, and no form of the pages, comes near it. */

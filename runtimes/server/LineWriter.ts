@@ -60,7 +60,7 @@ export const openAppending = (path: string): Promise<number> =>
   openFile(path, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600)
 
 /**
- * The pipe of a standard stream once more, opened so that no write waits for its reader, whoever else has the stream.
+ * The pipe of a standard stream once more, opened so that no write waits for its reader, even where another process has the stream too.
  * Nothing where the stream is no pipe, or where the system does not open its own files by number.
  */
 export const openPipeOf = (file: number): number | undefined => {
@@ -236,7 +236,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   const end = async (): Promise<number> => {
     ending = true
     clearTimeout(retry)
-    // A disk may hang for longer than anybody waits.
+    // A disk may hang for longer than a shutdown waits.
     const waited = new AbortController()
     await Promise.race([finish(), sleep(options.patienceMillis, undefined, waited).catch(() => undefined)])
     gaveUp = true

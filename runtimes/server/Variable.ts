@@ -12,7 +12,7 @@ export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSet
 /** One variable of the environment: how its text is read, and what it is without one. */
 export interface Variable<A> {
   readonly name: string
-  /** What a right value looks like, for whoever wrote a wrong one. */
+  /** What a right value looks like, for the operator who wrote a wrong one. */
   readonly expected: string
   readonly read: (text: string) => Option.Option<A>
   /** What is wrong with a text that is not read, where that says more than `expected`. It never repeats the text. */

@@ -45,7 +45,7 @@ const tryNext = (settings: Settings): string => {
   }
 }
 
-/** For whoever started the server: where it is, where its things are, and what to do next. */
+/** For the operator who started the server: where it is, where its things are, and what to do next. */
 export const banner = (
   settings: Settings,
   port: number,

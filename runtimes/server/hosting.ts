@@ -145,7 +145,7 @@ const ofFile = (home: Workspace, path: string) =>
       table.replaceAll(first.success)
       const replaceBy = (workspaces: ReadonlyArray<Workspace>) =>
         Result.match(table.replaceAll(workspaces), {
-          // Whoever read the file has seen to it.
+          // The reader of the file has seen to it.
           onFailure: Effect.die,
           onSuccess: tell
         })

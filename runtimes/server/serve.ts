@@ -30,10 +30,10 @@ import { onUntrustedProxy } from "./untrustedProxy.ts"
 /** What the platform knows of the program's surroundings. */
 export interface Surroundings {
   readonly listen: Listen
-  /** Whether somebody reads the log as it is written. */
+  /** Whether a person reads the log as it is written. */
   readonly interactive: boolean
   readonly print: (text: string) => void
-  /** Whether somebody may ask for files to be opened anew (SIGHUP). */
+  /** Whether an operator may ask for files to be opened anew (SIGHUP). */
   readonly onHangUp?: OnHangUp
 }
 
@@ -147,7 +147,7 @@ export const serve = (surroundings: Surroundings) =>
     const settings = yield* readSettings
     const format: LogFormat = surroundings.interactive ? "pretty" : "json"
     const tracing = yield* whereTraced(settings)
-    // Whoever sits at a terminal sees each line before anything else happens.
+    // A person at a terminal sees each line before anything else happens.
     const plain = surroundings.interactive ? logging(format) : Layer.merge(logging(format), standardError(format))
     // Built once, for the server and for its requests.
     const log = yield* Layer.build(

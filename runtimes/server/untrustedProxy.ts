@@ -12,7 +12,7 @@ const said = Effect.logWarning(
 
 const id = "untrusted-proxy"
 
-/** Anybody may send the header: a process writes no more often than this, and nothing of what was sent. */
+/** Any caller may send the header: a process writes no more often than this, and nothing of what was sent. */
 const notedEvery = 60 * 60 * 1000
 /** What came longer ago than this is no news: the proxy was named, or nobody comes through it. */
 const newsFor = 24 * notedEvery

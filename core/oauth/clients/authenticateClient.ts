@@ -154,7 +154,7 @@ const noClient =
   ({ reason }: NoSuchClient) =>
     Effect.fail(new InvalidClient({ reason, triedHeader }))
 
-/** A client whose document has to be read first. Without a record, whoever asks for the fetch may ask for so many. */
+/** A client whose document has to be read first. Without a record, a caller may ask for so many fetches. */
 const proveBrought = (
   services: Services,
   call: Call,
@@ -182,7 +182,7 @@ export const takeUnproven = (
 ): Effect.Effect<void, TooManyRequests> =>
   isPublic(client) ? takeOfAddress(limiter, call, allowances.publicClient, client.id) : Effect.void
 
-/** This refusal, to whoever may make another request. */
+/** This refusal, where the caller may make another request. */
 export const refuseUnproven = <E>(
   services: Pick<Services, "limiter">,
   call: Call,

@@ -65,7 +65,7 @@ const tooLong = new InvalidRequest({
   message: "The request is longer than 12 KiB, as it is encoded in the address of the sign-in page."
 })
 
-/** What a request comes to, for somebody who asks no more often than they may. */
+/** What a request comes to, for a caller within its rate limit. */
 export const asked = Effect.fnUntraced(function* (services: Services, call: Call) {
   yield* takeOfAddress(services.limiter, call, allowances.authorize)
   const next = yield* interaction(services, call)

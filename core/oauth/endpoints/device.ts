@@ -60,7 +60,7 @@ const draw = (
   )
 }
 
-/** Nobody enters a code who is not signed in: each guess is somebody's. */
+/** Only a person who is signed in enters a code: each guess is an account's. */
 const deviceHandler = (services: Services): Handler =>
   Effect.fnUntraced(function* (call) {
     const here = yield* services.owner.current(call.workspace, call.request)

@@ -118,7 +118,7 @@ export const introspectContract = {
 
 const read = readerOf(introspectContract.form.fields)
 
-/** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
+/** The asker: a client, about its own tokens; or a resource server of the workspace, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly by: AuthenticatedClient } | { readonly _tag: "ResourceServer" }
 
 /** The rows that read a header in which an API key may stand. */
@@ -145,7 +145,7 @@ const resourceServer = (
 const noKey = new InvalidToken({ reason: "wrong_kind" })
 
 /**
- * RFC 7662 §2.1: whoever only names itself is nobody in particular, and would be told what a text that it found is
+ * RFC 7662 §2.1: a client that only names itself proves nothing, and would be told what a text that it found is
  * worth.
  */
 const provesNothing = ({ request }: Call): InvalidClient =>
@@ -312,7 +312,7 @@ const impliedIn = (services: Services, workspace: Workspace, scope: Scopes) => {
 const inactiveAnswer = secretJson(200, inactive)
 
 /**
- * Whoever asks may have been deleted or disabled since it was let in, and proves nothing then. With a client goes its own
+ * The asker may have been deleted or disabled after authenticating, and proves nothing then. With a client goes its own
  * grant, of which nothing is known afterwards, not even whose it was.
  */
 const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
@@ -326,7 +326,7 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
     if (Result.isFailure(form)) return Effect.fail(form.failure)
     const answered = Effect.mapEager(services.grants.examine(call.workspace, form.success.token, call.now), (known) => {
       const facts = factsOf(call.workspace.id, known)
-      // A resource server asks because somebody bears it there.
+      // A resource server asks because a caller bears it there.
       if (who._tag === "ResourceServer" && facts.bearer) {
         services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
       }

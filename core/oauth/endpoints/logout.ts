@@ -70,7 +70,7 @@ const isOffered = ({ policy }: Services, { workspace }: Call): boolean => offers
 const notOffered = (pages: Services["pages"], call: Pick<Call, "requestId" | "workspace">): HttpResponse =>
   commonErrorPage(pages, call, pageNotFound(`${basePath(call.workspace.issuer)}/`))
 
-/** A session that ends with the answer: whoever knows it has the browser forget it. */
+/** A session that ends with the answer, which has the browser forget it. */
 const forgotten: HeaderPairs = [["set-cookie", ""]]
 const signedOutHere = "Asks the person, or tells that they are signed out."
 const signedOutThere = "Signed out, and back to the application."
@@ -177,7 +177,7 @@ const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
   const { client, hinted, target } = found
   const seeks =
     services.owner.hasSessionPaths === true && hasSessionPaths(workspace) && workspace.sessionPath === undefined
-  // Whoever is unknown sends nobody on by a link of ours.
+  // An unknown client sends no browser on by a link of ours.
   if (hinted !== undefined && !seeks) return signedOut(services, call, found, [])
   const sought = addressOf(basePath(workspace.issuer) + path, call.request.query)
   return services.pages.show(workspace, 200, (place) =>

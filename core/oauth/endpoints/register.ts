@@ -214,7 +214,7 @@ const registeredClient = (
         client === undefined || client.origin !== undefined ? {} : { client }
       )
 
-/** RFC 7592 §2: whoever holds the registration access token may look after the registration, nobody else. */
+/** RFC 7592 §2: only the holder of the registration access token may look after the registration. */
 const ownClient = Effect.fnUntraced(function* (services: Services, call: Call) {
   const token = bearer(call)
   if (Option.isNone(token)) return yield* new TokenRequired()

@@ -59,7 +59,7 @@ export type Approved = (
 
 /** What a row may find out before its decision, which is a function and asks nobody. */
 export interface Sources {
-  /** An access token, sealed or a JWT, as a resource would find it; but whoever bears it proved to hold its key. */
+  /** An access token, sealed or a JWT, as a resource would find it; but its bearer proved to hold its key. */
   readonly accessToken: (text: string) => Effect.Effect<LiveAccess, InvalidToken | StorageUnavailable>
   readonly approved: Approved
   readonly workspace: OpenWorkspace

@@ -80,7 +80,7 @@ export const deviceCode = grantType({
   faults: [AccessDenied, AuthorizationPending, ExpiredToken, InvalidGrant, InvalidRequest, InvalidTarget, SlowDown],
   registers: { brings: ["refresh_token"], needs: [], byConsent: true },
   offered: (policy) => policy.devices && !leastProfile(policy).refuses.includes(deviceGrant),
-  // Whoever polls with a code of ours waits for a person, beside all others of its network that do.
+  // A client that polls with a code of ours waits for a person, beside all others of its network that do.
   isKnown: ({ _tag }) => _tag !== "InvalidGrant",
   gather: ({ device_code }, by, sources) => sources.approved(by, device_code),
   grantOf: ({ device_code: _, ...sent }, _by, _opener, grant) => Result.succeed({ grant, from: "token", form: sent }),

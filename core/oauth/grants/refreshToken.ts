@@ -72,7 +72,7 @@ const refresh = (
   if (place === "retried") {
     const retry = compareSenders(grant.refresh.rotatedBy, step.markSender(grant.refresh.key))
     const tokens: Tokens = { ...tokensOf(grant, scope.success, narrowed.success, step), retry }
-    // Once for each generation, so that whoever asks over and over writes nothing more.
+    // Once for each generation, so that a client that asks over and over writes nothing more.
     const isNoted = (grant.retriedElsewhereAt ?? 0) >= grant.refresh.issuedAt
     if (retry.network !== "other" || isNoted) return answer(tokens)
     return answerAndKeep({ ...grant, retriedElsewhereAt: now }, tokens)

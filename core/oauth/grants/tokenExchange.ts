@@ -68,7 +68,7 @@ const exchange = (
   if (principal._tag !== "User") return refuse(invalid("wrong_kind"))
   if (grant._tag !== "Active") return refuse(invalid("revoked"))
   if (isDead(grant.access, token)) return refuse(invalid("revoked"))
-  // RFC 9449 §5: whoever found a bound token has not its key.
+  // RFC 9449 §5: a finder of a bound token has not its key.
   if (token.binding !== null && !isBoundTo(token.binding, binding)) return refuse(invalid("binding_differs"))
   // A token that was sent elsewhere came here by theft, or by a resource that passes on what it is sent.
   if (!covers(principal.resources, serves)) return refuse(invalid("not_sent_here"))

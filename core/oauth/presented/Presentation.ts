@@ -15,7 +15,7 @@ export interface Proof {
   readonly holds: Effect.Effect<void, InvalidDpopProof | PortUnavailable>
   /** It counts once. */
   readonly single: GoodOnce<InvalidDpopProof>
-  /** What an answer has to tell whoever brought it. */
+  /** What an answer has to tell the caller. */
   readonly tells: HeaderPairs
 }
 
@@ -92,7 +92,7 @@ export interface Presentation {
 export const tokenTypeOf = (presentations: ReadonlyArray<Presentation>, binding: Binding | null): string | undefined =>
   presentations.find(({ carries, shows }) => shows === "token" && carries(binding))?.scheme
 
-/** The rows that show no token which is whoever's that bears it. Keys are no tokens. */
+/** The rows that show no bearer token. Keys are no tokens. */
 export const boundRows = (presentations: ReadonlyArray<Presentation>): ReadonlyArray<Presentation> => {
   const known = bound.get(presentations)
   if (known !== undefined) return known

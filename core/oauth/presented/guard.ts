@@ -39,7 +39,7 @@ export type CallerKind = Principal["_tag"]
 
 export type PrincipalOf<Kind extends CallerKind> = Extract<Principal, { readonly _tag: Kind }>
 
-/** What a protected resource asks of whoever calls it. */
+/** What a protected resource asks of its callers. */
 export interface Needs<Kind extends CallerKind = CallerKind> {
   readonly scopes: ReadonlyArray<string>
   /** The kinds of caller that are admitted: `["User"]` where a route is about the person who calls. Default: any. */
@@ -55,7 +55,7 @@ export interface Needs<Kind extends CallerKind = CallerKind> {
   readonly maxAge?: number
   /** RFC 9470: strengths of sign-in, one of which it takes. */
   readonly acr?: ReadonlyArray<string>
-  /** RFC 9449: `"required"` admits no token that is whoever's that bears it. Default: `"allowed"`. */
+  /** RFC 9449: `"required"` admits no bearer token. Default: `"allowed"`. */
   readonly dpop?: "allowed" | "required"
 }
 
@@ -142,7 +142,7 @@ interface Reaching {
   readonly scope: ReadonlyArray<string>
 }
 
-/** How far a token goes, as whoever checks it knows. */
+/** How far a token goes, as its checker knows. */
 interface Reach {
   /** What it is for; `null` is everything. */
   readonly resources: ReadonlyArray<string> | null

@@ -1,7 +1,7 @@
 import { Context, Metric } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 
-/** One series that only grows. Adding to `value` is all that whoever counts pays. */
+/** One series that only grows. Adding to `value` is all that counting costs. */
 export interface Count {
   value: number
 }
@@ -41,7 +41,7 @@ export class Spread {
 const nothing = () => undefined
 
 /**
- * The series that this process shows. They live outside `Metric` and are read when somebody asks: an update through
+ * The series that this process shows. They live outside `Metric` and are read at a scrape: an update through
  * `Metric` looks its series up in the registry every time.
  */
 export class Meters {
@@ -67,7 +67,7 @@ export class Meters {
     return spread
   }
 
-  /** `read` is called whenever somebody asks. */
+  /** `read` is called at each scrape. */
   gauge(name: string, description: string, read: () => number, attributes: Labels = {}): void {
     Metric.registerUnsafe(Metric.gauge(name, { description, attributes }), this.#context, {
       get: () => ({ value: read() }),
@@ -76,7 +76,7 @@ export class Meters {
     })
   }
 
-  /** A number that somebody else counts up. */
+  /** A number that is counted up elsewhere. */
   counted(name: string, description: string, read: () => number): void {
     Metric.registerUnsafe(Metric.counter(name, { description, incremental: true }), this.#context, {
       get: () => ({ count: read(), incremental: true }),

@@ -25,10 +25,10 @@ const exposing =
     return { status: 200, headers: [contentType], body: meters.exposition() }
   }
 
-/** Milliseconds: no stall that somebody would notice fits between two looks. */
+/** Milliseconds: no noticeable stall fits between two looks. */
 const pause = 50
 
-/** How late timers were, at the worst since somebody last asked, in seconds. */
+/** How late timers were, at the worst since the last scrape, in seconds. */
 const watchLag = Effect.gen(function* () {
   let due = performance.now() + pause
   let worst = 0
@@ -41,7 +41,7 @@ const watchLag = Effect.gen(function* () {
   timer.unref()
   yield* Effect.addFinalizer(() => Effect.sync(() => clearInterval(timer)))
   return () => {
-    // Whoever asks may come before the look that is late.
+    // A scrape may come before the look that is late.
     if (performance.now() > due) look()
     const seconds = worst / 1000
     worst = 0
@@ -92,7 +92,7 @@ export const metering = (
         named: "METRICS",
         serve: exposing(meters),
         trustedProxies: noProxies,
-        // Whoever reads asks again anyway: the time of a shutdown is the public's.
+        // A scraper asks again anyway: the time of a shutdown is the public's.
         shutdownTimeout: 0
       })
   })

@@ -66,7 +66,7 @@ const tracedServe = <E>(
   }
 
   const serve: Serve = (request) => {
-    // Whoever calls may be a stranger, so its sampled flag (W3C Trace Context §3.2.2.5) has the server do no work.
+    // The caller may be a stranger, so its sampled flag (W3C Trace Context §3.2.2.5) has the server do no work.
     if (!isSampled()) return plain(request)
     const span = begin(request, readTraceparent(request.headers.get("traceparent")))
     const fiber = runtime.runFork(
