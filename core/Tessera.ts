@@ -479,7 +479,7 @@ const twoHosts = secretJson(400, { error: "invalid_request", error_description: 
 
 const disabled = new WorkspaceDisabled()
 
-/** Nobody can say which workspace this is for, so it is told in no workspace's form. */
+/** Which workspace this is for is unknown, so it is told in no workspace's form. */
 const unfound = (requestId: string, cause: Cause.Cause<StorageUnavailable>): Effect.Effect<HttpResponse> => {
   const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (fault !== undefined) {
@@ -526,7 +526,7 @@ const answerFailure = Effect.fnUntraced(function* (
   return broken
 })
 
-/** What was thrown where nobody knows yet, or any more, which route it is about. */
+/** What was thrown where the route is not known yet, or no more. */
 const answerThrown = (requestId: string, request: HttpRequest, defect: unknown): Effect.Effect<HttpResponse> =>
   Effect.as(
     Effect.logError("a defect", { requestId }, Cause.die(defect)),

@@ -24,7 +24,10 @@ export interface Mount {
   readonly log?: (entry: Effect.Effect<void>) => void
 }
 
-/** A server of several workspaces, as a framework mounts it. `at`: whose an address is, `unknown` where nobody can say yet. */
+/**
+ * A server of several workspaces, as a framework mounts it. `at`: whose an address is, `unknown` where that is not
+ * known yet.
+ */
 export const mountOfMany = (
   serve: Serve,
   at: (host: string, path: string) => Workspace | "unknown" | undefined,

@@ -10,7 +10,7 @@ import { readBefore } from "./serve/request.ts"
 
 export { guard } from "./fetch.ts"
 
-/** What is asked of a `Bun.Server`, so that nobody needs Bun's types who doesn't use Bun. */
+/** What is asked of a `Bun.Server`, so that only users of Bun need its types. */
 export interface PeerSource {
   readonly requestIP: (request: Request) => { readonly address: string } | null
 }
@@ -75,7 +75,8 @@ export const server = (serve: Serve, options: ServerOptions = {}): BunServer => 
     // Bun counts it from the last byte of a whole message, so dripping gains nothing.
     idleTimeout: Math.min(255, Math.ceil(requestTimeout / 1000)),
     development: false,
-    // Without development Bun shares a port by itself, and half of the requests would go to the process that has it already.
+    // Without development Bun shares a port by itself, and half of the requests would go to the process that has it
+    // already.
     reusePort: false
   }
 }

@@ -48,7 +48,7 @@ export const mount = (auth: Mount, options: MountOptions = {}): Elysia => {
   const hook = { parse: "none", config: { mount: answer } } as const
   for (const pattern of new Set(routes.flatMap((route) => patternsOf(route, prefix)))) {
     plugin.all(pattern, ({ request }) => answer(request), hook)
-    // Where nobody answers HEAD, Elysia does so itself, and takes our empty body for the length.
+    // Where no route answers HEAD, Elysia does so itself, and takes our empty body for the length.
     plugin.route("HEAD", pattern, ({ request }) => answer(request), hook)
   }
   return plugin

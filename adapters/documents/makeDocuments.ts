@@ -26,7 +26,7 @@ const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
 export const mostAtHost = 4
 export const mostAtAll = 64
 
-/** Of one host, in so short a time. A host of many clients needs some; nobody is flooded through us with so many. */
+/** Of one host, in so short a time. A host of many clients needs some; so many flood none through us. */
 export const burstAtHost = 100
 const refill = 100
 
@@ -62,7 +62,7 @@ export const makeDocuments = (
 
     const takesShare = (host: string, now: Instant): boolean => {
       const full = now + burstAtHost * refill
-      // A clock that was set back shuts nobody out for longer than a burst lasts.
+      // A clock that was set back shuts no caller out for longer than a burst lasts.
       const used = Math.min(full, Math.max(now, shares.get(host)?.restored ?? 0))
       const takes = used + refill <= full
       shares.set(host, { restored: takes ? used + refill : used })
@@ -96,7 +96,7 @@ export const makeDocuments = (
         get(target, limits).pipe(
           Effect.flatMap((answer) => read(answer, now, limits)),
           Effect.timeoutOrElse({ duration: limits.within, orElse: () => Effect.fail(timedOut) }),
-          // What the platform throws at an odd name is told like a name that nobody has.
+          // What the platform throws at an odd name is told like a name that does not exist.
           Effect.catchDefect(() => Effect.fail(unreachable)),
           Effect.tap((document) => Effect.sync(() => kept.set(key, document))),
           // The host alone: what stands behind it may be a secret.

@@ -25,7 +25,7 @@ const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 const byPlace = ({ record: a }: Place, { record: b }: Place): number =>
   order(a.workspace, b.workspace) || order(a.owner, b.owner) || order(a.id, b.id)
 
-/** Kinds whose lists nobody reads but a copy of the whole store: a search for each insert would cost more than the rest. */
+/** Kinds whose lists only a copy of the whole store reads: a search for each insert would cost more than the rest. */
 const unlisted: ReadonlySet<Kind> = new Set(["once", "request"])
 
 /** The records of one kind, of all workspaces together: a workspace with few of them takes no more than those. */

@@ -78,7 +78,7 @@ const inspect = Effect.fnUntraced(function* (
   } else if (appendfsync !== undefined && appendfsync !== "always") {
     warnings.push({ _tag: "LastWritesAtRisk", node, appendfsync })
   }
-  // With min-replicas-to-write too: that counts who was there a moment ago, and waits for nobody.
+  // With min-replicas-to-write too: that counts the replicas of a moment ago, and waits for none.
   if (replicas > 0 && tolerance.waitForReplica !== true) warnings.push({ _tag: "FailoverLosesWrites", node, replicas })
 
   const settings = Object.entries({ appendonly, appendfsync, "maxmemory-policy": policy })

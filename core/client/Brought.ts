@@ -20,7 +20,7 @@ export const Brought = Schema.Struct({
 })
 export type Brought = typeof Brought.Type
 
-/** No token has it, so nobody changes by RFC 7592 what is written elsewhere. */
+/** No token has it, so RFC 7592 changes nothing that is written elsewhere. */
 const noToken = Digest.make("A".repeat(43))
 
 /** The clocks of two processes that let a client in at once are no further apart. */

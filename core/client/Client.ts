@@ -95,15 +95,17 @@ export const Client = Schema.Struct({
   workspaceGrant: GrantId,
   createdAt: Instant,
   madeBy: ClientMaker,
-  /** When a person first let it in. One that made itself, and that nobody lets in, is forgotten where it is not used. */
+  /**
+   * When a person first let it in. One that made itself, and that no person lets in, is forgotten where it is not used.
+   */
   provenAt: Schema.NullOr(Instant),
   expiresAt: Schema.NullOr(Instant),
   disabled: Schema.Boolean,
   /** Not there for a client that never asked, or that an owner made. A release before approvals passes over it. */
   workspaceAccess: Schema.optionalKey(WorkspaceAccess),
   /**
-   * What an owner chose for it; where nobody did, the resource decides. A client does not choose by itself: a JWT outlives
-   * its revocation wherever nobody asks.
+   * What an owner chose for it; where none did, the resource decides. A client does not choose by itself: a JWT
+   * outlives its revocation wherever an API does not ask.
    */
   accessTokenFormat: Schema.optionalKey(AccessTokenFormat),
   /** What it registered beyond what every client has, by the names of the table's rows. */
@@ -161,7 +163,7 @@ export const changed = (client: Client): Client => {
   return { ...client, origin }
 }
 
-/** A client that registered itself and that nobody here has let in yet: no person answers for what it asks. */
+/** A client that registered itself and that no person here has let in yet: none answers for what it asks. */
 export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === "itself" && provenAt === null
 
 /**

@@ -192,7 +192,7 @@ const readTerms = (
     return { about: aboutOf(request), method, redirectUris, grantTypes: names, scope, members }
   })
 
-/** A secret that nobody is given. */
+/** A secret that is given to no client. */
 const noSecret: Credential = credential("", new Uint8Array())
 
 /** What a client comes to that brings what it says of itself, and that has no secret. */

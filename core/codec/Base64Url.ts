@@ -3,7 +3,7 @@
 const digits = new TextEncoder().encode("0123456789abcdef")
 const hexReader = new TextDecoder()
 
-/** Decoded and not strung together: a text made of pieces keeps each of them for as long as nobody reads it. */
+/** Decoded and not strung together: a text made of pieces keeps each of them until it is read. */
 export const hexOf = (bytes: Uint8Array, start = 0, end = bytes.length): string => {
   const text = new Uint8Array(2 * (end - start))
   for (let i = start, to = 0; i < end; i++) {

@@ -3,7 +3,7 @@ import { readBase64Url } from "./Base64Url.ts"
 
 export type Members = Readonly<Record<string, unknown>>
 
-/** A compact JWS (RFC 7515 §3.1) as it was sent: nobody has looked at its signature yet. */
+/** A compact JWS (RFC 7515 §3.1) as it was sent: its signature is not verified yet. */
 export interface UnverifiedJws {
   /** All of it, the signature too. */
   readonly text: string

@@ -69,7 +69,7 @@ export abstract class Mac {
 }
 
 // Making a hash object costs more than hashing a short text, so there is one of each to work with, started anew for
-// every use. Nothing here waits, so nobody ever sees it half used; what is handed out is a copy.
+// every use. Nothing here waits, so no caller ever sees it half used; what is handed out is a copy.
 const start = sha256.create()
 const work = sha256.create()
 const own = hmac.create(sha256, new Uint8Array(length))

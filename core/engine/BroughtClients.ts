@@ -145,7 +145,8 @@ const faultOf = ({ reason }: DocumentFault): NoSuchClient | PortUnavailable => {
     case "too_long":
       return new NoSuchClient("document_too_long")
     default:
-      // An address that was refused is told like one that is not there: nobody learns names of the private network.
+      // An address that was refused is told like one that is not there: a client learns no names of the private
+      // network.
       return new PortUnavailable({ port: "documents", reason })
   }
 }

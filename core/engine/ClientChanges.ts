@@ -66,7 +66,7 @@ export type Forget = (workspace: WorkspaceId, clients: ReadonlyArray<ClientId> |
 
 /** How processes over one store tell each other which clients they changed. */
 export interface ClientChanges {
-  /** Learns what others told where the store answers at once, and otherwise asks nobody. */
+  /** Learns what others told where the store answers at once, and otherwise asks nothing. */
   readonly learnAtOnce: (workspace: WorkspaceId) => Effect.Effect<void, StorageUnavailable>
   /** Reads, and learns meanwhile what others told: both leave in one turn, so that it costs no round trip of its own. */
   readonly learnWith: <A, E>(

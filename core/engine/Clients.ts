@@ -15,7 +15,7 @@ import { cleanUpOrWarn, transact } from "./transact.ts"
 
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
-  /** As it was a moment ago, where it is at hand; asks nobody. */
+  /** As it was a moment ago, where it is at hand; asks no store. */
   readonly cached: (workspace: WorkspaceId, id: ClientId, now: Instant) => Client | undefined
   /**
    * Where another process changed it, and nothing was read `withChanges` since, it may be as old as the policy's
@@ -104,8 +104,8 @@ export const makeClients = (
         })
 
   /**
-   * Counted from when it was asked for: a request that came before the answer, and looks after it, is not to take it for one
-   * from the future, nor ask again.
+   * Counted from when it was asked for: a request that came before the answer, and looks after it, is not to take it
+   * for one from the future, nor ask again.
    */
   const read = (workspace: WorkspaceId, id: ClientId, asked?: Instant) =>
     Effect.suspend(() => {

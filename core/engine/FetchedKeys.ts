@@ -58,7 +58,7 @@ const malformed = new KeysFault({ reason: "malformed" })
 
 /**
  * What a failed fetch says about the client. An address that was refused is told like one that is not there, so that
- * nobody learns which names of the private network exist.
+ * a client learns of no name in the private network.
  */
 const faultOf = ({ reason }: DocumentFault): KeysFault => {
   switch (reason) {
@@ -90,7 +90,7 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
     // Who is held off waits for the fetch that is under way, or finds what it brought.
     return Effect.matchEffect(documents.fetch(address, keySetLimits, asked.since), {
       onFailure: (fault) => {
-        // Nobody was asked where all were busy.
+        // No host was asked where all were busy.
         if (fault.reason !== "busy") asked.failed = true
         return Effect.fail(fault.reason === "no_adapter" ? faultOf(fault) : unreachable)
       },

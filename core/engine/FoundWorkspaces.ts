@@ -14,12 +14,12 @@ interface Remembered extends FoundAt {
   readonly since: Instant
 }
 
-/** Addresses where nobody is. Strangers make them up, so they stand apart and push no workspace out. */
+/** Addresses without a workspace. Strangers make them up, so they stand apart and push no workspace out. */
 const nobodiesKept = 20_000
 
 /**
- * Looks at addresses where nobody was the last time, at once, and one more with every `strangerRefill`: whatever hosts
- * strangers make up, the store is asked no more often. Workspaces that were found before do not count.
+ * Looks at addresses without a workspace the last time, at once, and one more with every `strangerRefill`: whatever
+ * hosts strangers make up, the store is asked no more often. Workspaces that were found before do not count.
  */
 const strangersAtOnce = 200
 const strangerRefill: Millis = 10
@@ -87,7 +87,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
   }
 
   const mayLookForStranger = (now: Instant): boolean => {
-    // A clock that was set back leaves nobody waiting for longer than the whole.
+    // A clock that was set back leaves no request waiting for longer than the whole.
     strangersFullAt = Math.min(Math.max(strangersFullAt, now), now + strangersAtOnce * strangerRefill)
     if (strangersFullAt + strangerRefill > now + strangersAtOnce * strangerRefill) return false
     strangersFullAt += strangerRefill

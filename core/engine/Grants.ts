@@ -225,7 +225,7 @@ interface Handing {
   readonly mark: "markProven" | "markUsed"
   /** `undefined`: the access token is sealed. */
   readonly writeAccess: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined
-  /** `undefined`: nobody asked to be told who signed in. */
+  /** `undefined`: the client did not ask who signed in. */
   readonly writeIdToken: (access: string) => Effect.Effect<string, Fault> | undefined
 }
 
@@ -270,8 +270,8 @@ export const makeGrants = ({
   const { decide, decideOwn, forget } = makeGrantDecisions(records, entropy, policy)
 
   /**
-   * By now the grant is kept, and a code is spent: a client that has to ask again would be taken for a thief. So what cannot be
-   * noted of the client is left to its next request.
+   * By now the grant is kept, and a code is spent: a client that has to ask again would be taken for a thief. So what
+   * cannot be noted of the client is left to its next request.
    */
   const noted = (workspace: WorkspaceId, client: Client, mark: "markProven" | "markUsed", now: Instant) =>
     cleanUpOrWarn(

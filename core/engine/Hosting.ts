@@ -22,7 +22,7 @@ const Hosted = Schema.TaggedUnion({
     at: Schema.String,
     /** Whose it is; `null` for a host that only has workspaces below it, and for an address that was given up. */
     workspace: Schema.NullOr(WorkspaceId),
-    /** The segments of the longest path below a host, so that nobody looks further. */
+    /** The segments of the longest path below a host, so that no request looks further. */
     deepest: Schema.Int,
     /** Another with each taking, so that what was judged and what is replaced are one. */
     taking: Schema.String

@@ -44,7 +44,7 @@ const countsFor = 1000
 export const makeReadiness = (storage: Storage["Service"]) => {
   const attempts = new Map<WorkspaceId, Attempt>()
 
-  // As a whole or not at all: an attempt that nobody makes would have an outcome that never comes.
+  // As a whole or not at all: an attempt that is not made would have an outcome that never comes.
   const begin = Effect.fnUntraced(function* (workspace: WorkspaceId, begunAt: Instant) {
     const attempt: Attempt = { begunAt, outcome: Deferred.makeUnsafe() }
     attempts.set(workspace, attempt)

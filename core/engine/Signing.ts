@@ -68,7 +68,9 @@ export interface Signing {
     how: "expired" | "compromised",
     now: Instant
   ) => Effect.Effect<Retirement, SigningFault>
-  /** What is due: next keys after 90 days, the end of those that nobody needs, private parts under the first seal key. */
+  /**
+   * What is due: next keys after 90 days, the end of those that are not needed, private parts under the first seal key.
+   */
   readonly keep: (workspace: Workspace, now: Instant) => Effect.Effect<void, SigningFault>
 }
 
@@ -279,7 +281,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
       return yield* change(workspace, (found) => withdrawn(found, kid, drawn, now))
     }),
     keep: Effect.fnUntraced(function* (workspace, now) {
-      // Nobody signs here, and perhaps nobody could.
+      // This server signs nothing, and perhaps cannot.
       if (signatures === Signatures.none) return
       const found = yield* rotate(workspace, now, dueAt)
       if (found === undefined) return

@@ -146,7 +146,7 @@ interface Opened {
   readonly token: AccessToken
 }
 
-/** Some carry a long address: those are opened every time, so that nobody decides how much is kept. */
+/** Some carry a long address: those are opened every time, so that no client decides how much is kept. */
 const longest = 512
 
 const utf8 = new TextEncoder()
@@ -158,7 +158,7 @@ const copyOf = (text: string): string => ascii.decode(utf8.encode(text))
 /** Five characters are 30 bits. */
 const placeLength = 5
 
-/** The serial's random bits find a token; nobody but us can choose them for one whose seal holds. */
+/** The serial's random bits find a token; only the server can choose them for one whose seal holds. */
 const placeOf = (text: string): number => {
   let place = 0
   for (let at = serialAt; at < serialAt + placeLength; at++) place = (place << 6) ^ text.charCodeAt(at)

@@ -17,7 +17,7 @@ interface Ports {
   readonly clientKeys: ClientKeys["Service"]
 }
 
-/** Whose signature it has to be, and what its header says of it, which nobody has verified. */
+/** Whose signature it has to be, and what its header says of it, unverified. */
 export interface SignedBy {
   readonly workspace: WorkspaceId
   readonly client: ClientIdentifier

@@ -21,7 +21,7 @@ export const LogoutRecord = Schema.TaggedUnion({
     client: ClientId,
     /** Whether there may be calls. */
     waiting: Schema.Boolean,
-    /** Who delivers now, and until when nobody else does. */
+    /** Who delivers now, and until when no other process does. */
     lease: Schema.NullOr(Schema.Struct({ by: Schema.String, until: Instant })),
     /** Whether a call came since the lease began. */
     woken: Schema.Boolean,
@@ -50,7 +50,7 @@ const day = 24 * 60 * minute
 /** For so long a call is tried. */
 export const triedFor: Millis = day
 
-/** Where no process runs for so long, nobody waits for the calls any more. */
+/** Where no process runs for so long, no client waits for the calls any more. */
 const keptFor: Millis = 8 * day
 
 export const logoutKind: RecordKind<LogoutRecord> = {

@@ -22,7 +22,7 @@ export type SigningKey = typeof SigningKey.Type
 /** The keys that a workspace signs with: those of next time, of now, and those that signed what still lives. */
 export const SigningKeys = Schema.Struct({
   id: WorkspaceId,
-  /** Nobody signs with keys of an issuer that the workspace has no more. */
+  /** No process signs with keys of an issuer that the workspace has no more. */
   issuer: Issuer,
   /** By `signsFrom`, the oldest first. */
   keys: Schema.Array(SigningKey)
@@ -56,7 +56,7 @@ export const signsFor: Millis = 90 * 24 * 60 * minute
 /** An application signs its person out by an ID token that it was given long ago: for so long its key is kept, untold. */
 export const keptForHints: Millis = 30 * 24 * 60 * minute
 
-/** When a key signs no more: once the next one of its algorithm does. `undefined`: nobody knows yet. */
+/** When a key signs no more: once the next one of its algorithm does. `undefined`: not known yet. */
 const signsUntil = ({ keys }: SigningKeys, { algorithm, signsFrom }: SigningKey): Instant | undefined =>
   keys.find((other) => other.algorithm === algorithm && other.signsFrom > signsFrom)?.signsFrom
 
@@ -118,7 +118,7 @@ const made = (drawn: DrawnKey, life: Millis, now: Instant, signsFrom: Instant): 
   signsFrom
 })
 
-/** With one key more, and without those that nobody needs. */
+/** With one key more, and without those that are not needed. */
 const grown = (keys: SigningKeys, key: SigningKey, now: Instant): SigningKeys => {
   const all = { ...keys, keys: [...keys.keys, key].sort((a, b) => a.signsFrom - b.signsFrom) }
   return { ...all, keys: keptAt(all, now) }
@@ -151,7 +151,7 @@ export const rotated = (keys: SigningKeys, drawn: DrawnKey, now: Instant): Signi
   return grown(keys, made(drawn, life, now, later(now, publishedAhead)), now)
 }
 
-/** Without the keys that nobody needs; the same where there are none. */
+/** Without the keys that are not needed; the same where there are none. */
 export const tidied = (keys: SigningKeys, now: Instant): SigningKeys => {
   const needed = keptAt(keys, now)
   return needed.length === keys.keys.length ? keys : { ...keys, keys: needed }

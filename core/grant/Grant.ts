@@ -37,7 +37,7 @@ const RefreshLine = Schema.Struct({
   expiresAt: Instant,
   /** The key that sealed it, so that a retry gets the same text after the ring has turned. */
   key: Schema.String,
-  /** Who spent the one before, marked under that key; `null` where there was none, or an older release noted nobody. */
+  /** Who spent the one before, marked under that key; `null` where there was none, or an older release noted none. */
   rotatedBy: Schema.NullOr(SenderMarks),
   /** Whose line it is, beside a public client's; where it is not there, the line is bound to nothing. */
   binding: Schema.optionalKey(Binding)
@@ -150,7 +150,7 @@ export const ownerOf = (grant: Grant): string => {
 export const userGrants = (user: UserId): string => `user:${user}`
 export const keyGrants = "keys"
 
-/** From when on nothing that the grant has issued could open any door, if nobody refreshes it; `null`: never. */
+/** From when on nothing that the grant has issued is good for anything, if it is not refreshed; `null`: never. */
 export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
   switch (grant._tag) {
     case "Pending":

@@ -9,7 +9,7 @@ const markLength = 8
 /** 64 bits of a MAC as base64url. The last of its characters has two bits that say nothing, and are 0. */
 const Mark = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{10}[AEIMQUYcgkosw048]$/))
 
-/** By these a sender is known again, and nobody who reads a record learns an address or a browser from them. */
+/** By these a sender is known again, and the reader of a record learns no address or browser from them. */
 export const SenderMarks = Schema.Struct({
   /** `null`: the host did not say where the request came from. */
   network: Schema.NullOr(Mark),

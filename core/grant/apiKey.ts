@@ -12,7 +12,7 @@ export const keyNameLength = 100
 /** A hundred years: what is to last longer is to have no end. */
 export const longestKeyLifetime: Millis = 36_525 * 86_400_000
 
-/** An API key that nobody can be given. */
+/** An API key that cannot be given. */
 export class BadKeyTerms extends Schema.TaggedError<BadKeyTerms>()("BadKeyTerms", {
   reason: Schema.Literals(["no_name", "long_name", "lifetime", "scopes"])
 }) {}

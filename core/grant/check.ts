@@ -35,7 +35,7 @@ const alive = (
     : Result.succeed(grant)
 }
 
-/** Whether who asserted it is trusted as then; of a grant that no issuer asserted there is nobody to ask about. */
+/** Whether who asserted it is trusted as then; of a grant that no issuer asserted there is none to ask about. */
 export const isVouchedFor = (asserted: Asserter, trusted: TrustedIssuers = []): boolean =>
   trusted.some((one) => isSameAsserter(one, asserted))
 

@@ -31,7 +31,7 @@ const placesOf = (
   return all === null || all.join(" ").length > longestUnnamed ? [workspace.issuer] : all
 }
 
-/** What an owner chose for the client; where nobody did, what is asked by the resources that the token is for. */
+/** What an owner chose for the client; where none did, what is asked by the resources that the token is for. */
 export const termsFor = (
   { accessTokenFormat }: Client,
   workspace: Workspace,

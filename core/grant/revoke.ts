@@ -73,7 +73,7 @@ export const holderOf = (grant: { readonly client: ClientId }, token: AccessToke
 
 /**
  * RFC 7009 §2.1: a refresh token takes its grant along, an access token goes with what came of it by exchange. A token
- * of another client is left as it is, and nobody is told.
+ * of another client is left as it is, and not told.
  */
 export const revokeToken = (
   grant: Grant,

@@ -38,7 +38,7 @@ export const makeRefusals = Effect.fnUntraced(function* (audit: Audit["Service"]
     )
   }
 
-  /** A limit that refused nobody for a second begins anew, with a line at once. */
+  /** A limit that refused no request for a second begins anew, with a line at once. */
   const writeAll = Effect.suspend(() => {
     const due = [...gathered]
     gathered.clear()

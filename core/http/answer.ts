@@ -42,13 +42,13 @@ export type Written<T> = { readonly [K in keyof T]: T[K] | (object extends Pick<
 
 const jsonType = ["content-type", "application/json"] as const
 
-/** RFC 6749 §5.1: nobody keeps a copy of a token. */
+/** RFC 6749 §5.1: no cache keeps a copy of a token. */
 export const noStore: HeaderPairs = [
   ["cache-control", "no-store"],
   ["pragma", "no-cache"]
 ]
 
-/** What does not change for a while, and is nobody's secret. */
+/** What does not change for a while, and is no secret. */
 export const forAWhile: HeaderPairs = [["cache-control", "public, max-age=300"]]
 
 const jsonHeaders = shared([jsonType])

@@ -51,7 +51,7 @@ interface Bucket {
 
 /** More callers than this at once, and those heard of longest ago start afresh: half of them, when there is no more room. */
 const bucketsKept = 100_000
-/** A caller that has not used this part of its burst is nobody that other processes have to hear of. */
+/** Other processes need not hear of a caller that has not used this part of its burst. */
 const worthTelling = 0.25
 
 /** The clocks of two processes differ by less; a difference that is larger is one that was set back. */
@@ -142,7 +142,7 @@ const sharedBy = Effect.fnUntraced(function* (factor: number) {
   const tell = Effect.fnUntraced(function* (bucket: Bucket, now: Instant) {
     const { refill } = bucket.allowance
     const { untold } = bucket
-    // What was refilled since it was taken is nobody's business any more.
+    // What was refilled since it was taken counts no more.
     const told = Math.max(0, Math.min(untold, (bucket.fullAt - now) / refill))
     const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
       // Whole milliseconds, which is what an Instant is.

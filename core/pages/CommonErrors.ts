@@ -107,7 +107,7 @@ const inDocument: Record<DocumentFaultName, string> = {
   document_unusable: "The document needs a redirect URI that can be had here, and members as RFC 7591 has them."
 }
 
-/** A metadata document of which no client comes. Nothing in it is believed, so nobody is redirected. */
+/** A metadata document of which no client comes. Nothing in it is believed, so no browser is redirected. */
 export const documentUnusable = (reason: DocumentFaultName, clientId: string): CommonError => ({
   name: "client-document",
   status: 400,

@@ -113,7 +113,10 @@ export interface ConsentPage {
   readonly account: string
   /** Where "Not you?" leads: `ResourceOwner.signInAt(workspace, <this request>)`. */
   readonly switchAccount: string
-  /** Approving takes `acknowledged` = `yes`, from a box that the person ticks: nobody here has let this client in yet. */
+  /**
+   * Approving takes `acknowledged` = `yes`, from a box that the person ticks: no person here has let this client in
+   * yet.
+   */
   readonly acknowledge: boolean
   /** Approving once counts for the same again. */
   readonly remembers?: boolean

@@ -85,7 +85,7 @@ export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
       queue.inside++
       if (one !== undefined) ofOne.set(one, inside + 1)
       return Effect.ensuring(
-        // The queue's own first, so that nobody holds what others could use.
+        // The queue's own first, so that no caller holds what others could use.
         queue.permits.withPermits(1)(permits.withPermits(1)(work)),
         Effect.sync(() => {
           queue.inside--

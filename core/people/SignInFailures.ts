@@ -27,7 +27,7 @@ export interface Rule {
   readonly wait: (failures: Failures, now: Instant) => Millis
   /** No more than these are counted. */
   readonly most: number
-  /** With fewer, it is nobody that other processes have to hear of. */
+  /** With fewer, other processes need not hear of it. */
   readonly worthTelling: number
   /** The last one, where one at `last` joins those that other processes told. */
   readonly joined: (told: Failures, last: Instant, now: Instant) => Instant
@@ -175,7 +175,7 @@ export class FailureTable {
     const rule = this.#rule
     const here = rule.left(seen(row, now), now)
     const { last } = row
-    // What no longer counts is nobody's business any more.
+    // What no longer counts is told no more.
     const told = Math.min(untold, here)
     const besides = Math.max(0, here - untold - row.underWay)
     row.untold = 0
@@ -185,7 +185,7 @@ export class FailureTable {
       const heard =
         known === undefined ? undefined : { ...known, last: later(known.last, -toldBackBy(known.toldAt, now)) }
       const anew = cleared || heard === undefined
-      // Where nobody has told anything, what this process knows is what there is.
+      // Where no process has told anything, what this process knows is what there is.
       const others = cleared ? 0 : heard === undefined ? besides : rule.left(heard, now)
       const next = {
         count: Math.min(rule.most, others + told),

@@ -49,7 +49,7 @@ export const resourceOwnerLayer = Layer.effect(
       const fits = yield* accounts.confirm(workspace, account.value, password, `session ${session}`, now)
       return fits && (yield* accounts.sessions.confirm(workspace, recordOf(signedIn), now))
     }),
-    // By the email address, which an owner lets the issuer speak for. The password is one that nobody knows.
+    // By the email address, which an owner lets the issuer speak for. The password is one that no person knows.
     asserted: Effect.fn("people.asserted")(function* ({ id: workspace }, { email }, make) {
       const address = normaliseEmail(email ?? "")
       if (Option.isNone(address)) return Option.none()

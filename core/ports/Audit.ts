@@ -56,7 +56,7 @@ export type AuditEvent =
       readonly place?: string
       /** For a device, whose code the person entered (RFC 8628). */
       readonly device?: true
-      /** By what the person said to an earlier page: nobody was asked this time. */
+      /** By what the person said to an earlier page: no question was asked this time. */
       readonly remembered?: true
     }
   | { readonly _tag: "ConsentDenied"; readonly client: string; readonly user: UserId }

@@ -79,7 +79,7 @@ export const allowances = {
   account: { name: "account", burst: 120, refill: perMinute(120) },
   /** Authorization requests from one address. */
   authorize: { name: "authorize", burst: 3000, refill: perMinute(3000) },
-  /** Requests that one client pushes; of public ones, and of those that nobody let in yet, all from one address. */
+  /** Requests that one client pushes; of public ones, and of those that no person let in yet, all from one address. */
   push: { name: "push", burst: 300, refill: perMinute(300) },
   /** RFC 8628 §3.5: polls of one device, which is told to wait a second longer than this. */
   devicePoll: { name: "device_poll", burst: 1, refill: 4 * second, told: true },

@@ -19,7 +19,10 @@ export class RegistrationPolicy extends Context.Service<
     readonly documents?: DocumentHosts
   }
 >()("tessera/core/ports/RegistrationPolicy") {
-  /** A metadata document is a registration that its host vouches for, so a server that takes any of these takes those too. */
+  /**
+   * A metadata document is a registration that its host vouches for, so a server that takes any of these takes those
+   * too.
+   */
   static readonly layerOpen = Layer.succeed(RegistrationPolicy, {
     offered: true,
     permit: () => Effect.void,

@@ -32,7 +32,9 @@ export interface SignedIn {
   readonly before?: ReadonlyArray<string>
 }
 
-/** What an application asks of a sign-in: that it happens though a person is signed in, or that an account is chosen. */
+/**
+ * What an application asks of a sign-in: that it happens though a person is signed in, or that an account is chosen.
+ */
 export type SignInAsked = "login" | "select_account"
 
 /** What an application tells of the sign-in that it would like: nothing of it has to be met. */
@@ -69,7 +71,7 @@ export interface Asserted {
   readonly issuer: string
   /** Its own name for the person. */
   readonly subject: string
-  /** Where it says one, and does not say that nobody has verified it. */
+  /** Where it says one, and does not say that it is unverified. */
   readonly email?: string
 }
 
@@ -127,7 +129,7 @@ export class ResourceOwner extends Context.Service<
       asserted: Asserted,
       make: boolean
     ) => Effect.Effect<Option.Option<UserId>, Contended | Overloaded | StorageUnavailable>
-    /** Nobody, once the person has left the workspace. */
+    /** None, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }
 >()("tessera/core/ports/ResourceOwner") {}

@@ -131,7 +131,7 @@ export const requestKind: RecordKind<AuthorizationRequest> = {
   id: (request) => request.id,
   // The client's, since an owner never changes and a request that was pushed has no person yet.
   owner: (request) => `client:${request.client}`,
-  // Many are pushed that nobody comes for; and one that is not there counts as expired.
+  // Many are pushed that no browser comes for; and one that is not there counts as expired.
   expiresAt: (request) => (request._tag === "Waiting" ? request.expiresAt : later(request.expiresAt, margin))
 }
 

@@ -72,7 +72,9 @@ interface Polling {
   readonly requests: Records<AuthorizationRequest>
 }
 
-/** RFC 8628 §3.5. Whose share a poll takes is told by the code's secret: who guesses a user code slows nobody down. */
+/**
+ * RFC 8628 §3.5. Whose share a poll takes is told by the code's secret: a guess of a user code slows no device down.
+ */
 export const makeDevicePoll =
   ({ keys, limiter, requests }: Polling): DevicePoll =>
   (workspace, by, code, now) => {

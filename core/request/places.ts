@@ -18,7 +18,7 @@ export interface OfferedPlace extends UserPlace {
 export type Offer =
   /** The person has no places, and the grant has none. */
   | { readonly _tag: "Nowhere" }
-  /** One place, which nobody is asked about. */
+  /** One place, about which no question is asked. */
   | { readonly _tag: "Here"; readonly place: OfferedPlace }
   /** At least two. */
   | { readonly _tag: "Choice"; readonly places: ReadonlyArray<OfferedPlace> }

@@ -51,7 +51,10 @@ const at = { key: 1, visit: 5, id: 6 } as const
 const headLength = 22
 const textLength = requestUriPrefix.length + 72
 
-/** Version, key id, the kind of visit, the record's id, and a MAC over these: what nobody was given never reaches the store. */
+/**
+ * Version, key id, the kind of visit, the record's id, and a MAC over these: what was never given out does not reach
+ * the store.
+ */
 export const sealRequestUri = (sealer: Sealer, place: Place, { id, visit }: RequestUri): string => {
   const bytes = new Uint8Array(headLength + macLength)
   bytes[0] = version
@@ -189,7 +192,7 @@ const readUri = (services: Services, { request, workspace }: Call): Result.Resul
   )
 }
 
-/** RFC 8628 §5.4: the page shows the code that was entered, and is drawn for nobody who does not have it. */
+/** RFC 8628 §5.4: the page shows the code that was entered, and is drawn only for a person who has it. */
 const enteredAt = (
   { keys }: Services,
   { request, workspace }: Call,
@@ -200,7 +203,7 @@ const enteredAt = (
   return code !== undefined && isOfUserCode(keys.current(), workspace, code, id) ? { ...to, code } : undefined
 }
 
-/** The request that a `request_uri` stands for, where this client pushed it and nobody has answered it. */
+/** The request that a `request_uri` stands for, where this client pushed it and it is not answered yet. */
 const keptRequest = Effect.fnUntraced(function* (
   services: Services,
   call: Call,

@@ -466,7 +466,7 @@ const readAs = Effect.fnUntraced(function* <F>(
   const hinted = yield* readHint(services, call, path.client, hint)
   if (Result.isFailure(hinted)) return Result.fail({ path, refusal: hinted.failure })
   const { sub = hinted.success } = request.signIn ?? {}
-  // OpenID Connect Core §5.5.1: nobody can be both, and neither outweighs the other.
+  // OpenID Connect Core §5.5.1: no person can be both, and neither outweighs the other.
   if (sub !== hinted.success) return Result.fail({ path, refusal: twoSubjects })
   return Result.succeed({ ...request, signIn: { ...request.signIn, sub } })
 })

@@ -21,7 +21,7 @@ const parameter = "asked_at="
 
 const markLength = 22
 
-/** Of the session that was there when the request arrived; empty where nobody was signed in. */
+/** Of the session that was there when the request arrived; empty where no person was signed in. */
 const markOf = (signedIn: SignedIn | undefined): string =>
   signedIn === undefined ? "" : readerOf(signedIn).slice(0, markLength)
 
@@ -134,7 +134,7 @@ export type SignInStep =
   | { readonly _tag: "Ask"; readonly at: string; readonly returnTo: string }
   /** It may not be asked for, or was and did not happen. */
   | { readonly _tag: "Missing" }
-  /** Nobody signs in here as strongly as it has to be. */
+  /** No means of sign-in here is as strong as it has to be. */
   | { readonly _tag: "Unmet" }
 
 const nothingAsked: AuthenticationAsked = {}

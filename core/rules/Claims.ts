@@ -125,7 +125,7 @@ const isText = (value: unknown): value is string => typeof value === "string"
 const valuesOf = (asked: typeof Asked.Type | undefined): ReadonlyArray<unknown> =>
   asked === undefined || asked === null ? [] : (asked.values ?? (asked.value === undefined ? [] : [asked.value]))
 
-/** `undefined` where the text is none. Claims that nobody knows are ignored (§5.5.1). */
+/** `undefined` where the text is none. Unknown claims are ignored (§5.5.1). */
 export const readClaims = (text: string): ClaimsAsked | undefined =>
   Option.getOrUndefined(
     Option.map(readParameter(text), ({ id_token: idToken = {}, userinfo = {} }): ClaimsAsked => {

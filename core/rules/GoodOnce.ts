@@ -13,7 +13,7 @@ export type Purpose = typeof Purpose.Type
 export interface GoodOnce<E extends Refusal = Refusal> {
   readonly purpose: Purpose
   readonly value: string
-  /** From then on what was shown is refused for its age, so that nobody has to remember it. */
+  /** From then on what was shown is refused for its age, so that it need not be remembered. */
   readonly until: Instant
   /** What another request with the same gets. */
   readonly refusal: E

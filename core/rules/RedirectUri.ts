@@ -20,7 +20,7 @@ const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/
 
 /**
  * Programs that strangers have long had, and that return by a name without a dot: editors, each to one of its extensions,
- * and a terminal, which speak the Model Context Protocol. Whose any other such name is, nobody could say.
+ * and a terminal, which speak the Model Context Protocol. Whose any other such name is, the server cannot say.
  *
  * These names open more than sign-ins: a file, a clone, a set-up of tools with its command in the query. A client that
  * registered itself has a browser sent to its address unasked, so only a path that tells of signing in is let in, as it

@@ -131,13 +131,13 @@ export class UnsupportedResponseType extends Schema.TaggedError<UnsupportedRespo
 /** RFC 6749 §4.1.2.1: the person said no. */
 export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDenied", {}) {}
 
-/** RFC 8628 §3.5: nobody has answered yet. */
+/** RFC 8628 §3.5: the person has not answered yet. */
 export class AuthorizationPending extends Schema.TaggedError<AuthorizationPending>()("AuthorizationPending", {}) {}
 
 /** RFC 8628 §3.5: the device asks more often than it was told to. */
 export class SlowDown extends Schema.TaggedError<SlowDown>()("SlowDown", {}) {}
 
-/** RFC 8628 §3.5: nobody answered in time, and the device has to begin anew. */
+/** RFC 8628 §3.5: the person did not answer in time, and the device has to begin anew. */
 export class ExpiredToken extends Schema.TaggedError<ExpiredToken>()("ExpiredToken", {}) {}
 
 /** RFC 8628 §3.3: the code that a person entered is of no device that waits. */
@@ -145,7 +145,7 @@ export class InvalidUserCode extends Schema.TaggedError<InvalidUserCode>()("Inva
   reason: Schema.Literals(["malformed", "unknown", "expired", "answered"])
 }) {}
 
-/** OpenID Connect Core §3.1.2.6: nobody signed in, or not so as the request asks. */
+/** OpenID Connect Core §3.1.2.6: no person signed in, or not as the request asks. */
 export class LoginRequired extends Schema.TaggedError<LoginRequired>()("LoginRequired", {}) {}
 
 /** RFC 9470 §5: the request takes a stronger sign-in than there is here. */
@@ -159,7 +159,7 @@ export class InteractionRequired extends Schema.TaggedError<InteractionRequired>
   reason: Schema.Literals(["place"])
 }) {}
 
-/** RFC 6749 §4.1.2.1: who asks, or where the answer should go, does not hold, so nobody is sent anywhere. */
+/** RFC 6749 §4.1.2.1: who asks, or where the answer should go, does not hold, so no browser is sent anywhere. */
 export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("UntrustedRequest", {
   reason: Schema.Literals([
     "client_missing",
@@ -176,7 +176,9 @@ export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("Un
   redirectUri: Schema.optionalKey(Schema.String)
 }) {}
 
-/** RFC 9126 §2.2, RFC 9101 §7: the `request_uri` is none that this client may use now, so nobody is sent anywhere. */
+/**
+ * RFC 9126 §2.2, RFC 9101 §7: the `request_uri` is none that this client may use now, so no browser is sent anywhere.
+ */
 export class InvalidRequestUri extends Schema.TaggedError<InvalidRequestUri>()("InvalidRequestUri", {
   reason: Schema.Literals([
     "malformed",

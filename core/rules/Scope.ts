@@ -142,7 +142,7 @@ export const openIdScopes: ReadonlyArray<ScopeDefinition> = [
   { name: ScopeName.make("phone"), meaning: "See your phone number", needsUser: true, byDefault: false }
 ]
 
-/** Those of a server that signs, where nobody says others. */
+/** Those of a server that signs, where no others are configured. */
 export const signInScopes: ScopeRegistry = ScopeRegistry.make([...standardScopes, ...openIdScopes])
 
 /** Whether a request or a token of these scopes signs a person in. */
@@ -175,7 +175,7 @@ const pick = (registry: ScopeRegistry, wanted: (scope: ScopeDefinition) => boole
 
 export const allScopes = (registry: ScopeRegistry): Scopes => pick(registry, () => true)
 
-/** Just these; `undefined` where there are none, or nobody knows one of them. */
+/** Just these; `undefined` where there are none, or one of them is unknown. */
 export const scopesNamed = (registry: ScopeRegistry, names: ReadonlyArray<string>): Scopes | undefined => {
   const found = pick(registry, ({ name }) => names.includes(name))
   return found.length > 0 && isWithin(names, found) ? found : undefined
@@ -223,7 +223,7 @@ export const grantScopes = (
   return granted.length === 0 ? Result.fail(new InvalidScope({ reason: "none_to_be_had" })) : Result.succeed(granted)
 }
 
-/** RFC 6749 §6: a refresh may ask for less than was granted, never for more. Names nobody knows are dropped. */
+/** RFC 6749 §6: a refresh may ask for less than was granted, never for more. Unknown names are dropped. */
 export const narrowScopes = (
   registry: ScopeRegistry,
   granted: Scopes,

@@ -530,7 +530,9 @@ const search = Effect.fn("settings.searchClients")(function* (
   )
 })
 
-/** Those that wait for an owner, a page of them; nothing where nobody has to wait, or where another list was asked for. */
+/**
+ * Those that wait for an owner, a page of them; nothing where none has to wait, or where another list was asked for.
+ */
 const waitingFor = Effect.fn("settings.waitingClients")(function* (
   services: Services,
   { call }: Inside,

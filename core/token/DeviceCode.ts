@@ -27,7 +27,10 @@ const wholeLength = prefix.length + sealedLength + checksumLength
 
 const secretOf = (bytes: Uint8Array): Digest => digestOf(base64Url(bytes.subarray(at.secret, headLength)))
 
-/** Version, key id, the record's id, the secret, and a MAC over these: what nobody was given never reaches the store. */
+/**
+ * Version, key id, the record's id, the secret, and a MAC over these: what was never given out does not reach the
+ * store.
+ */
 export const sealDeviceCode = (
   sealer: Sealer,
   place: Place,

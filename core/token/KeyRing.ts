@@ -12,7 +12,7 @@ export interface SealKey {
   readonly bytes: Redacted.Redacted<Uint8Array>
 }
 
-/** The first key seals, all of them open: adding one in front logs nobody out. */
+/** The first key seals, all of them open: adding one in front ends no session. */
 export type KeyRing = Arr.NonEmptyReadonlyArray<SealKey>
 
 export const sealKeyLength = 32

@@ -1,7 +1,9 @@
 import { Equal, Result, Schema } from "effect"
 import { basePath, type Workspace, type WorkspaceId } from "./Workspace.ts"
 
-/** Two workspaces cannot both be there: they share an id, or an address. `message` is for the operator who named them. */
+/**
+ * Two workspaces cannot both be there: they share an id, or an address. `message` is for the operator who named them.
+ */
 export class WorkspaceClash extends Schema.TaggedError<WorkspaceClash>()("WorkspaceClash", {
   shared: Schema.Literals(["id", "address"]),
   workspace: Schema.String,

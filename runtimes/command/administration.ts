@@ -52,7 +52,7 @@ export interface Administration {
 
 export const by = "command line"
 
-/** Nobody is to act in a workspace by mistake, so where there are several, one is named. */
+/** An operator names a workspace where there are several, so as not to act in one by mistake. */
 const named = Effect.fnUntraced(function* (
   { hosting, workspace }: Settings,
   hosted: Hosted["Service"],

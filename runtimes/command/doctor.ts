@@ -136,7 +136,7 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
 /** Longer than any storage takes, or a server that sweeps meanwhile would take the record away. */
 const lifetime = 60 * 60 * 1000
 
-/** A record that nobody else knows, there and back. */
+/** A record that no other program knows, there and back. */
 export const roundTrip = Effect.gen(function* () {
   const storage = yield* Storage
   const record = {

@@ -14,7 +14,7 @@ export const localOrigin = ({ host, port, tls }: Settings): string => {
   return `${Option.isSome(tls) ? "https" : "http"}://${hostInUrl(local)}:${port}`
 }
 
-/** The host of the issuer: a server of several workspaces answers nobody else's. */
+/** The host of the issuer: a server of several workspaces answers no other. */
 export const hostAsked = ({ workspace }: Settings): string => new URL(workspace.issuer).host
 
 interface Answer {

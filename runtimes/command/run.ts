@@ -22,7 +22,7 @@ import { serves, version } from "./version.ts"
 
 const unused = Effect.die("the command line asks for no such thing")
 
-/** Help that nobody asked for is no output, and must not reach whatever reads that. */
+/** Help that was not asked for is no output, and must not reach whatever reads that. */
 const presenter = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "Version" || (event._tag === "Help" && event.reason === "Requested")

@@ -57,7 +57,10 @@ const readAll: Effect.Effect<string> = Effect.promise(async () => {
   return text
 })
 
-/** Arguments are seen by every user of the machine, so a secret is typed twice at the prompt, or comes from standard input. */
+/**
+ * Arguments are seen by every user of the machine, so a secret is typed twice at the prompt, or comes from standard
+ * input.
+ */
 const newSecret = Effect.fnUntraced(function* (
   what: string
 ): Effect.fn.Return<Redacted.Redacted<string>, CommandFailed> {

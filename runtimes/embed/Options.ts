@@ -60,7 +60,7 @@ export interface LifetimeOptions {
   readonly code?: Duration.Input
   /** An access token. Default: `"1 hour"`. */
   readonly access?: Duration.Input
-  /** A refresh token that nobody uses. Default: `"30 days"`. */
+  /** A refresh token that is not used. Default: `"30 days"`. */
   readonly refreshIdle?: Duration.Input
   /** A grant, however often it is refreshed. Default: `"180 days"`. */
   readonly refreshMax?: Duration.Input
@@ -79,7 +79,7 @@ export interface FetchOption {
    * address can be checked, the only hosts at all. Default: none.
    */
   readonly allow?: ReadonlyArray<string>
-  /** Who vouches for those hosts beside the authorities of the platform, as PEM; not on Workers. Default: nobody. */
+  /** Who vouches for those hosts beside the authorities of the platform, as PEM; not on Workers. Default: none. */
   readonly ca?: string | ReadonlyArray<string>
 }
 
@@ -206,7 +206,7 @@ export interface CreateOptions {
   /**
    * Whether people are asked every time, or `remember`ed: then what somebody still lets an application have is not asked
    * again, for the same scopes, resources and place. Never where the application returns to the person's own device, and
-   * for 30 days where it registered itself and nobody approved it. Default: `"ask"`.
+   * for 30 days where it registered itself and no owner approved it. Default: `"ask"`.
    */
   readonly consent?: "ask" | "remember"
 

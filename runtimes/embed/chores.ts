@@ -39,7 +39,7 @@ interface ChoresOptions {
 /** How long closing waits for the store to take what was noted. */
 const patience = "5 seconds"
 
-/** What the server does when nobody asks. A host's people are its own: no removals to finish, no sign-ins to count. */
+/** What the server does without a request. A host's people are its own: no removals to finish, no sign-ins to count. */
 export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
   const { storage, usage } = services
   const finishRemovals = Effect.void

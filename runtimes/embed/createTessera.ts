@@ -48,7 +48,7 @@ export interface WorkspaceTessera {
   readonly issuer: string
   /**
    * For your sign-in page, once somebody is signed in: the way back as it was asked for, if that is a path of the
-   * authorization server, and otherwise `otherwise` ("/" by default). Nobody can make a redirect to elsewhere of it.
+   * authorization server, and otherwise `otherwise` ("/" by default). It is never a redirect to elsewhere.
    */
   readonly returnTo: (asked: string | null | undefined, otherwise?: string) => string
   /**
@@ -87,7 +87,7 @@ export interface HostingTessera extends Running {
   readonly for: (workspace: string | WorkspaceOption) => WorkspaceTessera
   /** Adds a workspace to the list, or changes the one with its id: from the next request on. Throws `BadOption`. */
   readonly put: (workspace: WorkspaceOption) => void
-  /** Takes a workspace off the list: nobody answers for it any more. Its records stay. */
+  /** Takes a workspace off the list: it is answered for no more. Its records stay. */
   readonly remove: (id: string) => void
   /** Opens the storage now, and rejects where that fails. */
   readonly ready: () => Promise<void>
@@ -195,7 +195,7 @@ const layerOf = (
   )
 }
 
-/** Nobody else ends what was asked for here, and nobody knows how far it had got. */
+/** Only this server ends what was asked of it, and how far it had got is unknown. */
 const closedMeanwhile = () =>
   new StorageUnavailable({ outcome: "unknown", message: "the server was closed while this was under way" })
 

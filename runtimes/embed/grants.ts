@@ -115,7 +115,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     run(
       Effect.gen(function* () {
         const ending = yield* readEnding(method, which)
-        // An id that nobody can have is nobody's.
+        // An id that no person can have is no person's.
         if (ending === undefined) return 0
         const ended = yield* endAll(services, auditContext, ending, ending.user === undefined ? yield* scan : undefined)
         return ended === "needs_user"

@@ -73,7 +73,7 @@ export type HostProfile = StandardClaims | (StandardClaims & { readonly [claim: 
  * and logged. `signInAt` and `switchAt` give addresses at once; what they throw is a fault of the server's, 500 and logged.
  */
 export interface HostPeople {
-  /** Who is at this browser, by your own session; `undefined` for nobody. */
+  /** Who is at this browser, by your own session; `undefined`: no person. */
   readonly signedIn: (request: HostRequest) => Now<HostPerson | null | undefined>
   /**
    * Your sign-in page, told where to send the browser back to: `/sign-in?return_to=${encodeURIComponent(returnTo)}`.
@@ -112,9 +112,9 @@ export interface HostPeople {
 /** Whom a trusted issuer means, in its own words. */
 export interface HostAssertion {
   readonly issuer: string
-  /** The issuer's own name for the person, which it gives to nobody else. */
+  /** The issuer's own name for the person, which it gives to no other. */
   readonly subject: string
-  /** Where it says one, and does not say that nobody has verified it. */
+  /** Where it says one, and does not say that it is unverified. */
   readonly email?: string
   /** Whether a new person is to be let in. */
   readonly make: boolean

@@ -4,7 +4,9 @@ import { Storage, StorageScan, StorageUnavailable } from "../../core/ports/Stora
 /** A store that is opened when it is first needed, so that a server can be made, and mounted, without waiting. */
 export interface LateStorage {
   readonly storage: Storage["Service"]
-  /** Opens it now; fails as the store's own layer does. What failed is tried again by the next request that needs it. */
+  /**
+   * Opens it now; fails as the store's own layer does. What failed is tried again by the next request that needs it.
+   */
   readonly open: Effect.Effect<Storage["Service"], unknown>
   /** Reads all of it, where it is one that can. */
   readonly scan: Effect.Effect<StorageScan["Service"] | undefined, StorageUnavailable>

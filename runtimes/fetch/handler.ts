@@ -173,7 +173,7 @@ const prepare = (pairs: HeaderPairs): Headers => {
   return headers
 }
 
-/** Nobody changes the pairs: the type of the platform only fails to say so. */
+/** The platform does not change the pairs: its type only fails to say so. */
 const asInit = (pairs: HeaderPairs) => pairs as Array<[string, string]>
 
 export const toResponse = (answer: HttpResponse): Response => {

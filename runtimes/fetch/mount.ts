@@ -26,7 +26,7 @@ export const answerOurs = (auth: Mount, request: Request, { body, native, peer }
   // Before anything is read: what is not ours reaches the app as it came.
   if (!isOurs(auth, request)) return undefined
   const handle = handler(serveNative(auth.serve, native), auth.log)
-  // Nobody reads what stands behind a GET, and to ask costs @hono/node-server a whole `Request`.
+  // No endpoint reads the body of a GET, and to ask costs @hono/node-server a whole `Request`.
   if (request.method === "GET" || !request.bodyUsed) return handle(request, peer)
   return body().then((read) => (typeof read === "string" ? handle(unreadAgain(request, read), peer) : toResponse(read)))
 }

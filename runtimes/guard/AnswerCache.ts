@@ -63,8 +63,8 @@ export interface Lifetimes {
 }
 
 /**
- * What was answered about tokens lately, by the hash of each. Good and bad ones are kept apart: nobody can push the good
- * ones out by making others up.
+ * What was answered about tokens lately, by the hash of each. Good and bad ones are kept apart: made-up tokens cannot
+ * push the good ones out.
  */
 export class AnswerCache {
   readonly #good: Entries

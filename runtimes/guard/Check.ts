@@ -140,7 +140,7 @@ export interface GuardedCall {
   readonly headers: HttpRequest["headers"]
 }
 
-/** A caller, or the answer to give instead: 401 or 403 with its challenge, or 503 where nobody could say. */
+/** A caller, or the answer to give instead: 401 or 403 with its challenge, or 503 where the server could not say. */
 export type Checked<Answer, Kind extends CallerKind = CallerKind> =
   | { readonly _tag: "Admitted"; readonly principal: CallerOf<Kind> }
   | { readonly _tag: "Refused"; readonly response: Answer }

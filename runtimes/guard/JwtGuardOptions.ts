@@ -6,7 +6,7 @@ import { metadataOf, resourcePathBelow } from "./RemoteGuardOptions.ts"
 import { type Checked, readersFor } from "./readers.ts"
 import type { ProofStorage } from "./SeenProofs.ts"
 
-/** Why keys could not be fetched, or nobody could say whether a grant stands. */
+/** Why keys could not be fetched, or the server could not say whether a grant stands. */
 export type JwtGuardFailure = IntrospectionFailure & { readonly of: "keys" | "standing" }
 
 export interface JwtGuardOptions {
@@ -22,7 +22,8 @@ export interface JwtGuardOptions {
   readonly leeway?: Duration.Input
   /**
    * An API key that may introspect: the authorization server is asked whether a grant still stands, so that its end is
-   * noticed here `revokedWithin` later at most. Without it nobody is asked, and a revoked token works until it expires.
+   * noticed here `revokedWithin` later at most. Without it no server is asked, and a revoked token works until it
+   * expires.
    */
   readonly apiKey?: string | Redacted.Redacted<string>
   /**

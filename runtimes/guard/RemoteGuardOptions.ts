@@ -19,7 +19,7 @@ export interface CacheOptions {
   readonly negativeTtl?: Duration.Input
 }
 
-/** Why nobody could say what a token is. No token and no key is in it. */
+/** Why the server could not say what a token is. No token and no key is in it. */
 export type IntrospectionFailure =
   | { readonly _tag: "Unreachable"; readonly cause: unknown }
   | { readonly _tag: "TimedOut" }
@@ -84,7 +84,10 @@ export interface RemoteGuardOptions {
    * Default: this process notes its own.
    */
   readonly seenProofs?: ProofStorage
-  /** Told when nobody could say what a token is, and so a caller was sent away with 503. Default: nobody is told. */
+  /**
+   * Told when the server could not say what a token is, and so a caller was sent away with 503. Default: nobody is
+   * told.
+   */
   readonly onFailure?: (failure: IntrospectionFailure) => void
   /** Default: the platform's own. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>

@@ -50,7 +50,7 @@ export class RemoteKeys {
     this.#options = options
   }
 
-  /** The keys of this name; `undefined`: nobody can say which there are. */
+  /** The keys of this name; `undefined`: the server could not say which there are. */
   async find(kid: string): Promise<ReadonlyArray<PublicKey> | undefined> {
     const named = () => this.#keys.filter((key) => key.kid === kid)
     const known = named()

@@ -8,7 +8,7 @@ import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 /** Where the resource servers of one API note which proofs they have seen, so that none is good at two of them. */
 export type ProofStorage = Layer.Layer<Storage, unknown> | Storage["Service"]
 
-/** Whether this is the first time that a proof is seen; `undefined`: nobody can say. */
+/** Whether this is the first time that a proof is seen; `undefined`: the store could not say. */
 export interface SeenProofs {
   readonly take: (value: string, until: number, now: number) => Promise<boolean | undefined>
   readonly close: () => Promise<void>

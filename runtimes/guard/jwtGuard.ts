@@ -69,7 +69,7 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     tell: tell("keys")
   })
 
-  /** `undefined`: nobody can say. */
+  /** `undefined`: the server could not say. */
   const isSigned = async (text: string, name: string, { kid }: Said): Promise<boolean | undefined> => {
     const named = await keys.find(kid)
     if (named === undefined || named.length === 0) return named === undefined ? undefined : false

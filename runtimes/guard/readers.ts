@@ -10,7 +10,7 @@ export const readersFor = (guard: string) => {
   const bad = (option: string, why: string): Result.Result<never, BadGuardOption> =>
     Result.fail(new BadGuardOption({ option, message: `${guard}: ${option} ${why}` }))
 
-  /** Tokens and API keys go there, or keys come from there: nobody in between may touch them. */
+  /** Tokens and API keys go there, or keys come from there: no machine in between may touch them. */
   const secureUrl = (option: string, text: string): Checked<URL> => {
     if (!URL.canParse(text)) return bad(option, "is no URL")
     const url = new URL(text)

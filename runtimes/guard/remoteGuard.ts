@@ -19,7 +19,7 @@ import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
 import { sharesWaiting } from "./sharesWaiting.ts"
 import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
-/** Whose tokens an event of the audit stream may have ended; `undefined` where it ends nobody's. */
+/** Whose tokens an event of the audit stream may have ended; `undefined` where it ends none. */
 const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
   switch (event._tag) {
     case "GrantRevoked":
@@ -63,7 +63,7 @@ interface Flight extends Question {
   readonly outcome: Promise<Outcome>
 }
 
-/** No token of Tessera's comes near it, and nobody else's is asked about. */
+/** No token of Tessera's comes near it, and no other is asked about. */
 const longestToken = 8192
 
 /** RFC 9728 §3.3: under the very name that was called, slash or none, as the authorization server has its own. */

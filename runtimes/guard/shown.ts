@@ -12,7 +12,7 @@ import { InvalidDpopProof, InvalidToken } from "../../core/rules/Refusal.ts"
 import type { GuardedCall } from "./Check.ts"
 import type { SeenProofs } from "./SeenProofs.ts"
 
-/** Nobody could say, so nobody is admitted. */
+/** The server could not say, so no caller is admitted. */
 export const notNow: HttpResponse = secretJson(
   503,
   { error: "temporarily_unavailable", error_description: "The token could not be checked. Try again." },

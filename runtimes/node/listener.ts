@@ -134,7 +134,7 @@ const readBody = (request: IncomingMessage, done: (read: string | HttpResponse) 
     else settle(tooLarge)
   })
   request.on("end", () => settle(() => utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))))
-  // Cut off in the middle: there is nobody to answer, and nothing may be done.
+  // Cut off in the middle: there is no caller to answer, and nothing may be done.
   request.on("close", () => settle(unreadable))
   request.on("error", () => settle(unreadable))
 }
@@ -284,7 +284,9 @@ export interface NodeServer {
   readonly close: (patience: number) => Promise<void>
 }
 
-/** How long a first request, in milliseconds, may still be on its way over a connection that came just before the end. */
+/**
+ * How long a first request, in milliseconds, may still be on its way over a connection that came just before the end.
+ */
 const arrival = 100
 
 const gone = (socket: Socket): Promise<unknown> => new Promise((resolve) => socket.once("close", resolve))

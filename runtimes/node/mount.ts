@@ -25,7 +25,7 @@ const inForm = (name: string, value: unknown): ReadonlyArray<readonly [string, s
   return undefined
 }
 
-/** The form again that a parser made this of; `undefined` where nobody can tell what was sent. */
+/** The form again that a parser made this of; `undefined` where what was sent is lost. */
 const formOf = (parsed: object): string | undefined => {
   const pairs: Array<[string, string]> = []
   for (const [name, value] of Object.entries(parsed)) {

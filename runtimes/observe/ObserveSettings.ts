@@ -81,7 +81,7 @@ const readEndpoint = (given: string): Option.Option<string> => {
   return Option.some(url.href.slice(0, end))
 }
 
-/** Spans and log lines name clients, grants and people: on their way over a network nobody else is to read them. */
+/** Spans and log lines name clients, grants and people: over a network no other may read them. */
 export const isOpenToReaders = (endpoint: string): boolean => {
   const { hostname, protocol } = new URL(endpoint)
   return protocol === "http:" && !isLoopbackHost(hostname)

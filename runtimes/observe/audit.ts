@@ -294,7 +294,7 @@ const toldOf = (place: string, trouble: Trouble): Effect.Effect<void> => {
   }
 }
 
-/** A sink whose troubles are told in the log, and are nobody else's. */
+/** A sink whose troubles are told in the log, and stop no request. */
 const writing = (
   file: number,
   place: string,

@@ -26,7 +26,10 @@ const alone = async <A>(path: string, act: () => Promise<A>): Promise<A | undefi
   }
 }
 
-/** Whether the name has another file by now. Where it has none, the program that moved the file away asks for a new one itself. */
+/**
+ * Whether the name has another file by now. Where it has none, the program that moved the file away asks for a new one
+ * itself.
+ */
 const isElsewhere = async (path: string, file: number): Promise<boolean> => {
   const named = await stat(path, { bigint: true }).catch(() => undefined)
   const { dev, ino, nlink } = await statOf(file, { bigint: true })

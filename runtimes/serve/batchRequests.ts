@@ -4,7 +4,10 @@ import type { Serve } from "../../core/serve.ts"
 
 export type Answered = HttpResponse | Promise<HttpResponse>
 
-/** As `Serve`, and hands the answer over when its turn has come. A handler that throws costs no other request its answer. */
+/**
+ * As `Serve`, and hands the answer over when its turn has come. A handler that throws costs no other request its
+ * answer.
+ */
 export type Ask = (request: HttpRequest, take: (answered: Answered) => void) => void
 
 interface Waiting {
@@ -34,7 +37,7 @@ export const atOnce =
 /**
  * Answers what came in one turn of the event loop together, at its end. Between two requests a processor runs the
  * kernel's code and the runtime's, and has forgotten ours by the next: one after the other they take half the time. As
- * long as they come one by one, nobody waits for the end of a turn; the first of a crowd does not either.
+ * long as they come one by one, no request waits for the end of a turn; the first of a crowd does not either.
  */
 export const batchRequests = (serve: Serve, contextOf: () => InItsContext): Ask => {
   const comesAlone = detectBursts(setImmediate)

@@ -28,7 +28,7 @@ const overloaded: HttpResponse = oauthError(new Overloaded())
 /** A request behind a thousand others is better told to come back than kept in a queue. */
 export const requestsAtOnce = 1000
 
-/** Turns away what is more than so many requests at once: a queue without an end helps nobody who stands in it. */
+/** Turns away what is more than so many requests at once: a queue without an end helps no request in it. */
 export const limitConcurrency = (serve: Serve, most: number): Serve => {
   let underWay = 0
   return (request) => {

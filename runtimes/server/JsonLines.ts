@@ -12,7 +12,7 @@ export interface JsonFault {
   readonly why: string
 }
 
-/** Nobody writes a list of resources that is deeper. */
+/** No list of resources is deeper. */
 const deepest = 64
 
 class Fault extends Error {

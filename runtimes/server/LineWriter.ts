@@ -60,8 +60,8 @@ export const openAppending = (path: string): Promise<number> =>
   openFile(path, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600)
 
 /**
- * The pipe of a standard stream once more, opened so that no write waits for its reader, even where another process has the stream too.
- * Nothing where the stream is no pipe, or where the system does not open its own files by number.
+ * The pipe of a standard stream once more, opened so that no write waits for its reader, even where another process has
+ * the stream too. Nothing where the stream is no pipe, or where the system does not open its own files by number.
  */
 export const openPipeOf = (file: number): number | undefined => {
   try {

@@ -352,7 +352,7 @@ export const variableNames: Effect.Effect<ReadonlyArray<string>> = Effect.suspen
 
 const isLocalIssuer = (issuer: Issuer): boolean => isLoopbackHost(new URL(issuer).hostname)
 
-/** Whether nobody but this machine reaches the server: one that listens beyond it is public, whatever its issuer says. */
+/** Whether only this machine reaches the server: one that listens beyond it is public, whatever its issuer says. */
 export const isLocal = ({ host, hosting, workspace }: Pick<Settings, "host" | "hosting" | "workspace">): boolean =>
   hosting._tag === "One" && isLocalIssuer(workspace.issuer) && isLoopbackHost(hostInUrl(host))
 

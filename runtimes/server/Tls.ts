@@ -50,7 +50,7 @@ const isPair = (certificate: X509Certificate, key: string): boolean => {
   }
 }
 
-/** RFC 9325 §4.5. With a much shorter one, platforms start and then shake hands with nobody. */
+/** RFC 9325 §4.5. With a much shorter one, platforms start and then complete no handshake. */
 const leastRsaBits = 2048
 
 const isTooShort = ({ publicKey: { asymmetricKeyDetails: details } }: X509Certificate): boolean =>

@@ -6,7 +6,7 @@ import type { Workspace } from "../../core/workspace/Workspace.ts"
 
 const sweepAtOnce = 1000
 
-/** Removes everything that has expired by now, some at a time, so that nobody waits for long. */
+/** Removes everything that has expired by now, some at a time, so that no request waits for long. */
 export const sweepAll = Effect.fnUntraced(function* (
   storage: Storage["Service"]
 ): Effect.fn.Return<number, StorageUnavailable> {
@@ -58,9 +58,9 @@ export interface House {
   readonly shareFailures: Effect.Effect<unknown, unknown>
   /** Takes over which workspaces there are. */
   readonly follow?: Effect.Effect<never>
-  /** Lets go of clients that nobody let in, where there are too many. */
+  /** Deletes clients that no person let in, where there are too many. */
   readonly clearRoom: Effect.Effect<unknown, unknown>
-  /** Rotates the signing keys that are due, and ends those that nobody needs. */
+  /** Rotates the signing keys that are due, and ends those that are not needed. */
   readonly keepSigningKeys: Effect.Effect<unknown, unknown>
   /** Tells applications of sessions that ended, as far as this process knows of some; and those that others left. */
   readonly deliverKnown: Effect.Effect<unknown, unknown>
@@ -69,7 +69,7 @@ export interface House {
   readonly finishRemovals: Effect.Effect<unknown, unknown>
 }
 
-/** What a server does when nobody asks. Never ends by itself. */
+/** What a server does without a request. Never ends by itself. */
 export const housekeeping = ({
   clearRoom,
   deliverKnown,

@@ -18,7 +18,7 @@ export const LogLines = Context.Reference<((line: string) => void) | undefined>(
   defaultValue: () => undefined
 })
 
-/** What the platforms end a process by that nobody caught. */
+/** What the platforms end a process by that was not caught. */
 const crashes = ["uncaughtException", "unhandledRejection"] as const
 
 const onCrash = (act: (thrown: unknown) => void) =>

@@ -14,7 +14,7 @@ const id = "untrusted-proxy"
 
 /** Any caller may send the header: a process writes no more often than this, and nothing of what was sent. */
 const notedEvery = 60 * 60 * 1000
-/** What came longer ago than this is no news: the proxy was named, or nobody comes through it. */
+/** What came longer ago than this is no news: the proxy was named, or is not used. */
 const newsFor = 24 * notedEvery
 
 const note = Effect.fnUntraced(function* (storage: Storage["Service"], workspace: WorkspaceId) {

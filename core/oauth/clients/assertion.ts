@@ -26,7 +26,7 @@ export interface Expected {
 /** An assertion that is good, once. */
 export interface GoodAssertion {
   readonly jti: string
-  /** From then on it is refused for its age, so that nobody has to remember it. */
+  /** From then on it is refused for its age, so that it need not be remembered. */
   readonly until: Instant
 }
 

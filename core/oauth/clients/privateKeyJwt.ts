@@ -27,7 +27,7 @@ const StoredKeys = Schema.Struct({
 })
 type StoredKeys = typeof StoredKeys.Type
 
-/** What the body shows: an assertion that nobody has verified, and whose it says that it is. */
+/** What the body shows: an assertion, not verified yet, and whose it says that it is. */
 interface ShownAssertion extends Shown {
   readonly assertion: UnverifiedJws
   readonly algorithm: Algorithm

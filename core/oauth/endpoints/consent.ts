@@ -290,7 +290,7 @@ const untrusted =
       new UntrustedRequest({ reason: reason === "unknown" ? "client_unknown" : reason, ...redirectUriOf(to) })
     )
 
-/** The client as it is at the answer. A yes is given to a document that is fresh; for a no, nobody is asked anything. */
+/** The client as it is at the answer. A yes is given to a document that is fresh; for a no, nothing is asked. */
 const meetAgain = Effect.fnUntraced(function* (
   services: Services,
   call: Call,

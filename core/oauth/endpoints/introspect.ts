@@ -135,7 +135,7 @@ const resourceServer = (
   Effect.flatMapEager(
     services.grants.check(call.workspace, presented, call.now),
     (principal): Effect.Effect<Asker, InvalidToken> =>
-      // A key of a few scopes opens those, and is told of nobody's tokens.
+      // A key of a few scopes opens those, and is told of no tokens.
       principal._tag === "ApiKey" && principal.use !== "scopes"
         ? Effect.succeed({ _tag: "ResourceServer" })
         : Effect.fail(noKey)

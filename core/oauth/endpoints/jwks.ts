@@ -27,7 +27,7 @@ const lasting = (etag: string): HeaderPairs => [
   ["etag", etag]
 ]
 
-/** The first key may come in the next moment, and signs at once: nobody is to remember that there was none. */
+/** The first key may come in the next moment, and signs at once: no cache is to remember that there was none. */
 const fleeting: HeaderPairs = [["cache-control", "no-cache"]]
 
 const sampleTag = '"a"'

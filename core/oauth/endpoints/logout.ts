@@ -120,7 +120,7 @@ interface Known {
   readonly target: string | undefined
 }
 
-/** Everything is read before anything ends: a request that is wrong signs nobody out. */
+/** Everything is read before anything ends: a request that is wrong signs no person out. */
 const known = Effect.fnUntraced(function* (services: Services, { now, workspace }: Call, asked: Asked) {
   const { client_id: named, id_token_hint: hint, post_logout_redirect_uri: uri } = asked
   // The signature comes before anything that a hint says.
@@ -154,7 +154,7 @@ const backTo = (uri: RedirectTarget, state: string | undefined): string =>
 
 const nameOf = (client: Client): string => clientName(client.origin?.document?.host ?? client.about.client_name)
 
-/** Whether the hint is of this very session: nobody but its client, and the person, could have it. */
+/** Whether the hint is of this very session: only its client, and the person, could have it. */
 const isOfSession = ({ workspace: { issuer } }: Call, { client, hinted }: Known, { before = [], ...own }: SignedIn) =>
   client !== undefined &&
   hinted !== undefined &&
@@ -171,7 +171,7 @@ const signedOut = (services: Services, call: Call, { client, target }: Known, he
     ? services.pages.show(call.workspace, 200, (place) => sessionEndedPage(place, {}), headers)
     : seeOther(target, headers)
 
-/** Nobody is signed in, as far as this request shows. */
+/** No person is signed in, as far as this request shows. */
 const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
   const { workspace } = call
   const { client, hinted, target } = found

@@ -88,8 +88,8 @@ export const parContract = {
 const several = severalOf(parContract.form.fields)
 
 /**
- * Each push is a write. Of a client that nobody let in yet it is taken from its network, which may register many; of a
- * public one too, whose name is no secret, and of which a stranger may know many; of any other from its own share.
+ * Each push is a write. Of a client that no person let in yet it is taken from its network, which may register many; of
+ * a public one too, whose name is no secret, and of which a stranger may know many; of any other from its own share.
  */
 export const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by: AuthenticatedClient) {
   const { client } = by
@@ -102,7 +102,7 @@ export const otherKey = new InvalidDpopProof({ reason: "proof_jkt" })
 
 /**
  * RFC 9449 §10.1: a proof beside a pushed request names the key of its code, as `dpop_jkt` does. The request is kept at
- * once with what the proof is good for once: nobody can name it before this is answered.
+ * once with what the proof is good for once: it cannot be named before this is answered.
  */
 const pushWithKey = Effect.fnUntraced(function* (
   services: Services,

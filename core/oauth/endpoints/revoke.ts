@@ -42,7 +42,7 @@ const read = readerOf(revokeContract.form.fields)
 
 type Refused = FaultOf<typeof revokeContract>
 
-/** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
+/** RFC 7009 §2.2: the same answer for whatever was sent, so that a caller does not learn what a string is worth. */
 const revokeHandler = (services: Services): HandlerOf<typeof revokeContract> =>
   Effect.fnUntracedEager(function* (call) {
     const sent = yield* Effect.fromResult(sentForm(call.request))

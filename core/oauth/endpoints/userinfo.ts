@@ -114,7 +114,7 @@ const answered = (
     }
   )
 
-/** The person that a token speaks for, as far as its scopes reach; a token that speaks for nobody has none. */
+/** The person that a token speaks for, as far as its scopes reach; a token that speaks for no person has none. */
 const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> => {
   const telling = [openId, ...services.claimScopes.map(({ scope }) => scope)]
   return (call) =>

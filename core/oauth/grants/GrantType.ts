@@ -57,7 +57,7 @@ export type Approved = (
   AccessDenied | AuthorizationPending | ExpiredToken | InvalidGrant | SlowDown | StorageUnavailable
 >
 
-/** What a row may find out before its decision, which is a function and asks nobody. */
+/** What a row may find out before its decision, which is a pure function. */
 export interface Sources {
   /** An access token, sealed or a JWT, as a resource would find it; but its bearer proved to hold its key. */
   readonly accessToken: (text: string) => Effect.Effect<LiveAccess, InvalidToken | StorageUnavailable>
@@ -113,7 +113,7 @@ export interface GrantType<
   isKnown?(fault: Fault): boolean
   /** The profiles of it that the metadata names. */
   readonly profiles?: ReadonlyArray<string>
-  /** Nobody lets the client in by it: it stays as unknown, or as well known, as it was. */
+  /** No person lets the client in by it: it stays as unknown, or as well known, as it was. */
   readonly meetsNobody?: true
   /** Of a client that brings its document, and so cannot be given the row itself: whether the workspace gives it all the same. */
   givenIn?(workspace: OpenWorkspace, client: Client): boolean

@@ -42,7 +42,7 @@ export interface Nonces {
 /** What a row may ask beyond the request. Where the host composed no adapter, it answers that there is none. */
 export interface PresentationPorts {
   readonly signatures: Signatures["Service"]
-  /** Left out where the server's nonces are nobody's to judge, as at a resource elsewhere. */
+  /** Left out where the server's nonces are not judged, as at a resource elsewhere. */
   readonly nonces?: Nonces
 }
 

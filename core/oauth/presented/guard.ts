@@ -186,7 +186,9 @@ interface Authenticated {
   readonly acr?: string
 }
 
-/** RFC 9470 §3: what is wanting of the sign-in behind a token; `undefined` where it does. What nobody told is wanting. */
+/**
+ * RFC 9470 §3: what is wanting of the sign-in behind a token; `undefined` where it does. What was not told is wanting.
+ */
 export const authenticationFault = (
   { acr, maxAge }: Needs,
   caller: Authenticated | object,

@@ -27,7 +27,7 @@ export const proofReader = (
   }
 }
 
-/** A contract as this server keeps it: without a row that proves anything, nobody is refused for a proof. */
+/** A contract as this server keeps it: without a row that proves anything, no request is refused for a proof. */
 export const withProofFaults = <C extends Contract>(
   { policy, presentations }: Pick<Services, "policy" | "presentations">,
   at: Parameters<Nonces["judge"]>[0],

@@ -56,7 +56,7 @@ export const northwind = (origin: string, keys: string) => {
   }
 
   const own = async (request: Request, { pathname, searchParams }: URL): Promise<Response> => {
-    // A form of another site signs nobody in here, and nobody out.
+    // A form of another site signs no person in here, and none out.
     if (request.method === "POST" && request.headers.get("origin") !== origin)
       return new Response(null, { status: 403 })
     const signedIn = sessions.has(sessionOf(request.headers))

@@ -8,7 +8,7 @@ export interface Count {
 
 export type Labels = Readonly<Record<string, string>>
 
-/** In seconds: from what one look into memory takes to what nobody waits for any more. */
+/** In seconds: from what one look into memory takes to what no caller waits for any more. */
 export const latencies: ReadonlyArray<number> = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 ]

@@ -55,8 +55,8 @@ const send = async (parcel: Parcel, { headers, timeout }: OutboxOptions): Promis
 
 /**
  * A client for effect's exporters that takes every batch at once and sends them one after another, in the background.
- * A collector that is away or slow costs this much memory and nobody any time; the log says when it begins, when it is
- * over, and what was lost.
+ * A collector that is away or slow costs this much memory and no request any time; the log says when it begins, when it
+ * is over, and what was lost.
  */
 export const makeOutbox = Effect.fnUntraced(function* (options: OutboxOptions) {
   const parcels = yield* Queue.dropping<Parcel, Cause.Done>(options.room)
