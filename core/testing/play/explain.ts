@@ -46,14 +46,33 @@ const distinct = (states: ReadonlyArray<State>): ReadonlyArray<State> => {
   return unique.size < 2 ? [...unique] : [...new Map([...unique].map((state) => [keyOf(state), state])).values()]
 }
 
+/** Of what never changes, the text that is made from it, once. */
+const keptText = <T extends object>(textOf: (value: T) => string): ((value: T) => string) => {
+  const kept = new WeakMap<T, string>()
+  return (value) => {
+    const known = kept.get(value)
+    if (known !== undefined) return known
+    const text = textOf(value)
+    kept.set(value, text)
+    return text
+  }
+}
+
+/** Most of a state is that of the state before, so that it is written once for both. */
+const textOfOne = keptText<object>(JSON.stringify)
+
+const textOf = (value: unknown): string =>
+  typeof value === "object" && value !== null ? textOfOne(value) : JSON.stringify(value)
+
 /** What came at the same time stands in no order. */
-const sorted = (map: ReadonlyMap<string | number, unknown>): ReadonlyArray<string> =>
-  [...map].map(([name, value]) => `${name} ${JSON.stringify(value)}`).sort()
+const textOfAll = keptText<ReadonlyMap<string | number, unknown>>((map) =>
+  JSON.stringify([...map].map(([name, value]) => `${name} ${textOf(value)}`).sort())
+)
 
 const keyOf = ({ now, keys, ...maps }: State): string =>
-  JSON.stringify([
+  [
     now,
-    keys,
+    textOfOne(keys),
     ...[
       maps.clients,
       maps.requests,
@@ -67,8 +86,8 @@ const keyOf = ({ now, keys, ...maps }: State): string =>
       maps.met,
       maps.idTokens,
       maps.spent
-    ].map(sorted)
-  ])
+    ].map(textOfAll)
+  ].join()
 
 const joined = (all: ReadonlyArray<Explanation>): Explanation => ({
   states: all.flatMap(({ states }) => states),
