@@ -29,19 +29,44 @@ const leftOut = (why: string) =>
     undefined
   )
 
+type Steps = ReadonlyArray<readonly [string, ...ReadonlyArray<string>]>
+
+/** Compiled is what a test imports, when it does. */
+const installed = ["install", "--quiet", "--no-input", "--no-compile", ...packages]
+
+/** The Python's own pip serves, where it is new enough: one for the draft alone takes as long as the packages do. */
+const waysTo = (draft: string, python: string): ReadonlyArray<Steps> => [
+  [
+    [python, "-m", "venv", "--without-pip", draft],
+    [python, "-m", "pip", "--python", programOf(draft), ...installed]
+  ],
+  [
+    [python, "-m", "venv", "--clear", draft],
+    [programOf(draft), "-m", "pip", ...installed]
+  ]
+]
+
+/** What went wrong, if anything did. */
+const follow = Effect.fnUntraced(function* (steps: Steps) {
+  for (const [program, ...args] of steps) {
+    const { status, stderr } = yield* runProgram(program, args, { env: process.env })
+    if (status !== 0) return stderr.trim().split("\n").at(-1) || `${program} ended with ${status}`
+  }
+  return undefined
+})
+
 /** Made beside its place and renamed, so that a concurrent run never sees half of it: `bin/python3` can be moved. */
 const make = Effect.fnUntraced(function* (python: string) {
   const draft = `${kept}-${process.pid}`
   mkdirSync(draft, { recursive: true })
-  const steps: ReadonlyArray<readonly [string, ...ReadonlyArray<string>]> = [
-    [python, "-m", "venv", draft],
-    [programOf(draft), "-m", "pip", "install", "--quiet", "--no-input", ...packages]
-  ]
-  for (const [program, ...args] of steps) {
-    const { status, stderr } = yield* runProgram(program, args, { env: process.env })
-    if (status === 0) continue
+  let wrong: string | undefined
+  for (const steps of waysTo(draft, python)) {
+    wrong = yield* follow(steps)
+    if (wrong === undefined) break
+  }
+  if (wrong !== undefined) {
     rmSync(draft, { recursive: true, force: true })
-    return yield* leftOut(stderr.trim().split("\n").at(-1) ?? `${program} ended with ${status}`)
+    return yield* leftOut(wrong)
   }
   writeFileSync(listOf(draft), packages.join("\n"))
   if (!isKept()) {
