@@ -12,7 +12,7 @@ export interface ServerProgram {
  * What a test asks of a server is soon answered, mostly before code that JavaScriptCore has optimised pays for that: it
  * waits five times as long with it, which saves a quarter of a start.
  */
-const shortLived = { BUN_JSC_thresholdForOptimizeAfterWarmUp: "5000" }
+export const shortLived = { BUN_JSC_thresholdForOptimizeAfterWarmUp: "5000" }
 
 const sources = join(import.meta.dir, "../../runtimes/bun/main.ts")
 

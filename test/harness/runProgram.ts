@@ -3,8 +3,17 @@ import { pipeline, Readable } from "node:stream"
 import { Effect } from "effect"
 import type { User } from "./unprivilegedUser.ts"
 
+const transpiled = process.env.TEST_TRANSPILED
+
 /** A fixed environment, so that `PGHOST`, `LANG` and the like of the machine do not matter. */
-export const plainEnvironment = { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C", LC_ALL: "C", TZ: "UTC" }
+export const plainEnvironment = {
+  PATH: process.env.PATH ?? "/usr/bin:/bin",
+  LANG: "C",
+  LC_ALL: "C",
+  TZ: "UTC",
+  // Bun keeps there what it made of large sources, which is a third of a start. Without a home it would have no place.
+  ...(transpiled === undefined ? {} : { BUN_RUNTIME_TRANSPILER_CACHE_PATH: transpiled })
+}
 
 export interface Ended {
   /** `undefined` if it could not start, or ended by a signal. */

@@ -110,7 +110,8 @@ const program = Effect.gen(function* () {
   const own = {
     TMPDIR: yield* roomForTests("files"),
     TEST_MADE: yield* roomForTests("made"),
-    TEST_PORTS: yield* throwawayFolder("ports")
+    TEST_PORTS: yield* throwawayFolder("ports"),
+    TEST_TRANSPILED: yield* roomForTests("transpiled")
   }
   const run = (args: ReadonlyArray<string>, services: Environment) => bunTest(args, { ...services, ...own })
   if (args.length > 0) return judge(yield* run(args, withServices ? yield* startServices : {}))

@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { shortLived } from "../given/serverProgram.ts"
 import { plainEnvironment } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { house } from "./blocks.ts"
@@ -15,6 +16,12 @@ export const freshClone = Effect.map(throwawayFolder("clone"), (folder) => {
   return {
     folder,
     // Nobody's own npm settings, and no registry: a command that is not there must not be fetched.
-    env: { ...plainEnvironment, HOME: home, npm_config_offline: "true", npm_config_update_notifier: "false" }
+    env: {
+      ...plainEnvironment,
+      ...shortLived,
+      HOME: home,
+      npm_config_offline: "true",
+      npm_config_update_notifier: "false"
+    }
   }
 })
