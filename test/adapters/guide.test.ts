@@ -1,21 +1,19 @@
 import { describe, expect, test } from "bun:test"
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Context, Effect, Fiber, Layer, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { layer } from "../../adapters/guide/BunSql.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { storageLaws } from "../../core/testing/StorageConformance.ts"
-import { node, postgresUrl } from "../harness/given.ts"
+import { postgresUrl } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { startPostgres } from "../harness/startPostgres.ts"
 import { blocksOf, house } from "../readme/blocks.ts"
+import { guide, guideFiles, source } from "../readme/guideFiles.ts"
 import { freshDatabase, tell } from "./postgres/freshDatabase.ts"
 import { key, record } from "./postgres/withStore.ts"
 import { seed } from "./seed.ts"
-
-const source = readFileSync(join(house, "adapters/guide/BunSql.ts"), "utf8")
-const guide = readFileSync(join(house, "adapters/guide/README.md"), "utf8")
 
 describe("the store of the guide", () => {
   test("is under 150 lines", () => {
@@ -91,6 +89,7 @@ describe("the guide", () => {
     expect(guide).toContain(`${storageLaws(1).length} laws`)
   })
 
+  // Their types are checked with those of all that is printed: `test/readme/embedding.test.ts`.
   test(
     "proves the adapter in a project of its own, as both are printed",
     () =>
@@ -102,16 +101,8 @@ describe("the guide", () => {
             Effect.sync(() => mkdirSync(folder)),
             () => Effect.sync(() => rmSync(folder, { recursive: true }))
           )
-          const copied = source.replace('"../../core/ports/Storage.ts"', '"tessera/core"')
-          expect(copied).not.toContain('"..')
-          writeFileSync(join(folder, "BunSql.ts"), copied)
-          writeFileSync(join(folder, "store.test.ts"), block?.text ?? "")
-          const config = { extends: "../../../tsconfig.json", include: ["*.ts"] }
-          writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
-
-          const tsc = join(house, "node_modules/typescript/bin/tsc")
-          const typed = yield* runProgram(node(), [tsc, "-p", folder])
-          expect([typed.stdout, typed.status]).toEqual(["", 0])
+          expect(guideFiles["BunSql.ts"]).not.toContain('"..')
+          for (const [name, text] of Object.entries(guideFiles)) writeFileSync(join(folder, name), text)
 
           const env = { ...plainEnvironment, DATABASE_URL: url, SEED: String(seed) }
           const proven = yield* runProgram(process.execPath, ["test", join(folder, "store.test.ts")], { env })

@@ -12,6 +12,7 @@ import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { type Child, startChild } from "../runtimes/given/Child.ts"
 import { type Block, house, programs } from "./blocks.ts"
+import { guideFiles } from "./guideFiles.ts"
 import { withPorts } from "./Ports.ts"
 
 interface Program {
@@ -69,6 +70,9 @@ const pasted = Effect.gen(function* () {
     const files = printed.filter(({ on }) => on === platform)
     write(`all${platform}.ts`, files.map(({ folder }) => `import "./${folder}/main.ts"\n`).join(""))
   }
+  // Nothing here runs them, but one compiler is enough for all types.
+  mkdirSync(join(folder, "guide"))
+  for (const [name, text] of Object.entries(guideFiles)) write(`guide/${name}`, text)
   write("tsconfig.json", JSON.stringify({ extends: "../../../tsconfig.json", include: ["**/*.ts"] }))
   return { folder, ports }
 })
