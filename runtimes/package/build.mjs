@@ -11,10 +11,14 @@ const giveUp = (line, status) => {
   process.exit(status)
 }
 
-/** @param {string} folder */
-const compile = (folder) => {
+/**
+ * @param {string} folder
+ * @param {boolean} isChecked
+ */
+const compile = (folder, isChecked) => {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
-  const args = [tsc, "-p", join(root, "runtimes/tsconfig.json"), "--outDir", folder]
+  const project = ["-p", join(root, "runtimes/tsconfig.json"), "--outDir", folder]
+  const args = [tsc, ...project, ...(isChecked ? [] : ["--noCheck"])]
   const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" })
   if (status !== 0) giveUp(`The build failed.\n${stdout}`, 1)
 }
@@ -34,14 +38,17 @@ const nameBuiltModules = (folder) => {
   }
 }
 
-const [to = join(root, "dist"), ...more] = process.argv.slice(2)
-if (to.startsWith("-") || more.length > 0) giveUp("usage: node runtimes/package/build.mjs [FOLDER]", 2)
+// The types of a checkout that `npm run check` has gone through need not be checked again, which is half of a build.
+const unchecked = "--unchecked"
+const args = process.argv.slice(2)
+const [to = join(root, "dist"), ...more] = args.filter((arg) => arg !== unchecked)
+if (to.startsWith("-") || more.length > 0) giveUp(`usage: node runtimes/package/build.mjs [${unchecked}] [FOLDER]`, 2)
 install()
 
 const folder = resolve(to)
 mkdirSync(folder, { recursive: true })
 for (const room of rooms) rmSync(join(folder, room), { recursive: true, force: true })
-compile(folder)
+compile(folder, !args.includes(unchecked))
 for (const room of rooms) nameBuiltModules(join(folder, room))
 const checkout = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest(checkout), undefined, 2)}\n`)
