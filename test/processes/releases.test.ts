@@ -64,7 +64,7 @@ describe("old and new releases on one database", () => {
       yield* migrate(options, [...known, later(1001, 1001)])
       const refused = yield* tessera(["serve"], environmentOver(store))
       expect(refused.status).toBe(1)
-      expect(refused.stderr).toContain("the database needs a release that knows migration 1001")
+      expect(refused.stderr).toContain("1001")
       expect((yield* companies(first, field(tokens, "access_token"))).status).toBe(200)
     }).pipe(Effect.scoped, Effect.runPromise))
 
