@@ -85,7 +85,7 @@ export const startServer = Effect.fnUntraced(function* (
 
   const stopped = pollUntil(Effect.sync(stopAll), stopLimit)
 
-  const insist = (areStopped: boolean) =>
+  const requireStopped = (areStopped: boolean) =>
     areStopped ? Effect.void : Effect.die(new Error(`${program.name} does not stop`))
 
   const gone = (pids: ReadonlyArray<number>) =>
@@ -102,7 +102,7 @@ export const startServer = Effect.fnUntraced(function* (
       for (const pid of pids) signal(pid, "SIGKILL")
       yield* gone(pids)
       child = undefined
-      yield* insist(wereStopped)
+      yield* requireStopped(wereStopped)
     })
   )
 
@@ -142,7 +142,7 @@ export const startServer = Effect.fnUntraced(function* (
     start,
     stop: endBy(program.stopSignal),
     kill,
-    freeze: Effect.flatMap(stopped, insist),
+    freeze: Effect.flatMap(stopped, requireStopped),
     thaw: Effect.sync(() => {
       for (const pid of family()) signal(pid, "SIGCONT")
     }),

@@ -64,7 +64,7 @@ export const makeLoad = (
   }
 
   /** Until there is an answer, or no more time for one. */
-  const insist = Effect.fnUntraced(function* (what: string, ask: (server: ServerProcess) => Effect.Effect<Reply>) {
+  const retry = Effect.fnUntraced(function* (what: string, ask: (server: ServerProcess) => Effect.Effect<Reply>) {
     for (;;) {
       const reply = yield* ask(next())
       if (isAnswer(reply, what)) {
@@ -84,7 +84,7 @@ export const makeLoad = (
   const redeemed = Effect.fnUntraced(function* (code: string) {
     const line: Line = { code, redeemed: 0, access: "", refresh: "", revoked: false }
     lines.push(line)
-    const reply = yield* insist("redeem", (server) => redeem(server, application, code))
+    const reply = yield* retry("redeem", (server) => redeem(server, application, code))
     // Refused: an answer before it got lost, and nobody can tell who has its tokens. The grant is dead.
     if (reply?.status !== 200) return undefined
     line.redeemed += 1
@@ -94,7 +94,7 @@ export const makeLoad = (
 
   const refreshed = Effect.fnUntraced(function* (line: Line) {
     yield* breath
-    const reply = yield* insist("refresh", (server) => refresh(server, application, line.refresh))
+    const reply = yield* retry("refresh", (server) => refresh(server, application, line.refresh))
     if (reply === undefined) return
     // A retry within the grace gets the same successor, so whatever went wrong before, this is no refusal.
     if (reply.status === 200) take(line, reply)
@@ -110,7 +110,7 @@ export const makeLoad = (
       if (line?.revoked !== false) yield* pause
       else if ((number + lines.length) % 5 === 0 && waiting.length > 0) {
         const { refresh: token } = line
-        const reply = yield* insist("revoke", (server) => revoke(server, application, token))
+        const reply = yield* retry("revoke", (server) => revoke(server, application, token))
         line.revoked = reply === undefined ? undefined : true
         if (reply !== undefined && reply.status !== 200) complaints.push(`revoke: ${reply.status} ${reply.body}`)
       }

@@ -378,7 +378,7 @@ const polledWith = ({ ledger }: Scene, { device, id, shows }: Poll): string => {
 /** RFC 8693 §3. */
 export const accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
-const deciding = (scene: Scene, step: Decide): Sending => {
+const answering = (scene: Scene, step: Decide): Sending => {
   const asked = scene.scenario.asked(step.page)
   const workspace = workspaceOf(scene, asked?.client ?? 0)
   const consent = formOf(scene.ledger, step.page)
@@ -475,7 +475,7 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
     case "Visit":
       return visiting(scene, step)
     case "Decide":
-      return deciding(scene, step)
+      return answering(scene, step)
     case "Redeem":
       return unsigned(redeeming(scene, step))
     case "Refresh":
