@@ -18,7 +18,8 @@ import {
   Scopes,
   scopesWithoutUser,
   signInScopes,
-  standardScopes
+  standardScopes,
+  withSignIn
 } from "../../core/rules/Scope.ts"
 import { scopes } from "../grant/given.ts"
 
@@ -109,6 +110,21 @@ describe("scopes as text", () => {
     expect(isWithin(["api"], all)).toBe(true)
     expect(isWithin([], all)).toBe(true)
     expect(isWithin(["api", "other"], all)).toBe(false)
+  })
+})
+
+describe("a sign-in beside what resources take", () => {
+  test("is there where it was granted and they take something, in the registry's order, and once", () => {
+    const named = (text: string) => Result.getOrThrow(readScopes(text))
+    for (const [granted, taken, expected] of [
+      ["api openid profile", "profile", "profile openid"],
+      ["api openid", "api", "api openid"],
+      ["api openid", "openid", "openid"],
+      ["api openid", "", ""],
+      ["api profile", "api", "api"]
+    ] as const) {
+      expect(withSignIn(signInScopes, named(granted), named(taken)).join(" ")).toBe(expected)
+    }
   })
 })
 
