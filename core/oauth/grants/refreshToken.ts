@@ -70,6 +70,8 @@ const refresh = (
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   if (place === "retried") {
+    // RFC 9449 §5: what is handed out to a public client's proof is bound to its key, and this line went on without one.
+    if (binding === null && lineBinding(step) !== null) return refuse(new InvalidGrant({ reason: "binding_differs" }))
     const retry = compareSenders(grant.refresh.rotatedBy, step.markSender(grant.refresh.key))
     const tokens: Tokens = { ...tokensOf(grant, scope.success, narrowed.success, step), retry }
     // Once for each generation, so that a client that asks over and over writes nothing more.

@@ -163,6 +163,18 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
     gives: (facts) => [...granted(facts, false), ...refused(400, "invalid_scope")(facts)]
   },
   {
+    name: "a retry within the grace proves no key where the refresh before it proved none (RFC 9449 §5)",
+    when: ({ command, grant, presenter, token }) =>
+      token?.generation !== grant?.generation &&
+      presenter?.isPublic === true &&
+      grant?.boundTo == null &&
+      provenKey(command.key) !== null,
+    gives: (facts) => {
+      const unknown = asksForUnknown(facts.command.scope, facts.world) ? ["invalid_scope"] : []
+      return refused400("invalid_grant", "invalid_dpop_proof", ...unknown)(facts)
+    }
+  },
+  {
     name: "a retry within the grace gets the same successor",
     when: ({ token, grant }) => token?.generation !== grant?.generation,
     gives: (facts) => [

@@ -201,6 +201,22 @@ describe("a refresh token (RFC 9449 §5)", () => {
       signing
     ))
 
+  test("of a public client is nothing that a retry's key is beside, where the line went on without one", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const first = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
+          const next = tokensOf(yield* refresh(world, client, first.refresh))
+          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          // It ended nothing: the retry as it was, and the line, go on.
+          expect(told(yield* refresh(world, client, first.refresh))).toBe("200 Bearer")
+          expect(told(yield* refresh(world, client, next.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
+          expect(told(yield* refresh(world, client, next.refresh))).toBe("400 invalid_grant")
+        }),
+      signing
+    ))
+
   test("of a device is bound to the key that its code was fetched with", () =>
     inWorld(
       (world) =>
