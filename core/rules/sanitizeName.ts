@@ -9,8 +9,10 @@ const pileOfMarks = /(\p{M}{4})\p{M}+/gu
  */
 export const sanitizeName = (text: string, limit: number): string | undefined => {
   const clean = text.replace(invisible, " ").replace(pileOfMarks, "$1").replace(/\s+/gu, " ").trim()
-  const characters = [...new Intl.Segmenter("en", { granularity: "grapheme" }).segment(clean)]
   if (!/[\p{L}\p{N}\p{P}\p{S}]/u.test(clean)) return undefined
+  // A character has one unit or more: what is short is not taken apart.
+  if (clean.length <= limit) return clean
+  const characters = [...new Intl.Segmenter("en", { granularity: "grapheme" }).segment(clean)]
   if (characters.length <= limit) return clean
   return `${characters
     .slice(0, limit - 1)
