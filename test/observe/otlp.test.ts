@@ -71,7 +71,7 @@ describe("a server with a collector", () => {
         const isBelow = (spanId: string | undefined, above: string | undefined): boolean =>
           spanId !== undefined && (spanId === above || isBelow(parentOf.get(spanId), above))
         const callsOf = (spanId = "none") => calls.filter(({ parentSpanId }) => isBelow(parentSpanId, spanId))
-        const named = collector.spans.find(({ name }) => name === "administration.registerClient")
+        const named = collector.spans.find(({ name }) => name === "engine.registerClient")
         expect(isBelow(named?.spanId, requests[0]?.spanId)).toBe(true)
         expect(
           collector.spans.filter(({ parentSpanId, kind }) => parentSpanId === undefined && kind !== server)
