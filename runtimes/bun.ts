@@ -46,8 +46,8 @@ export interface ServerOptions extends MountOptions {
    */
   readonly log?: Log
   /**
-   * Told of each answer that `serve` was not asked for: a body that is too large or never came whole. Default: nobody
-   * is.
+   * Told of each answer that `serve` was not asked for: a body that is too large or never came whole. Default: no
+   * listener.
    */
   readonly onEarlyAnswer?: OnEarlyAnswer
 }

@@ -12,7 +12,7 @@ export interface Answer extends Head {
   readonly body: Uint8Array
 }
 
-/** The headers that every request has: nothing of the server's or of anybody's that could be a credential. */
+/** The headers that every request has. None of them can be a credential, the server's or a person's. */
 export const requestHeaders = {
   accept: "application/json",
   // Nothing is unpacked, so nothing small becomes large.

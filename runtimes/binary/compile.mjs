@@ -10,7 +10,7 @@ const flags = [
   // Parsed when it is built and not at every start, which takes half as long so.
   "--bytecode",
   "--format=esm",
-  // Names stay, so that whoever reports a defect of ours reports a readable stack.
+  // Names stay, so that a report of our defect has a readable stack.
   "--minify-whitespace",
   "--minify-syntax",
   "--sourcemap=none",

@@ -336,8 +336,8 @@ const ringOf = Effect.fnUntraced(function* ({ database: { file }, sealKeys }: Se
 })
 
 /**
- * Clients that go by what they registered, under seal. Whom a person let in has a record and needs the key no more; whom
- * nobody did is in no record, and is forgotten with the key.
+ * Clients that go by what they registered, under seal. A client that a person let in has a record and needs the key no
+ * more; any other is in no record, and is forgotten with the key.
  */
 const examineRegistrations = Effect.fnUntraced(function* (examined: Examined) {
   const { scan } = yield* StorageScan
@@ -514,7 +514,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
 const releasedAfter = Date.UTC(2026, 0, 1)
 const tolerated = 5000
 
-/** Expiry is decided by this machine's clock, so it has to be right, and to agree with whoever keeps the files. */
+/** The clock of this machine decides expiry, so it has to be right, and to agree with that of the file system. */
 export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
   Effect.gen(function* () {
     const what = "clock"

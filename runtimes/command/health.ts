@@ -28,8 +28,8 @@ const answerOf = async (response: IncomingMessage): Promise<Answer> => ({
 })
 
 /**
- * What it answers; nothing where nobody does, in three seconds. Not by `fetch`, which on Bun asks the environment's proxy
- * for what is on this machine too.
+ * What the server answers; `undefined` after three seconds without an answer. `fetch` on Bun would ask the proxy of the
+ * environment, also for this machine.
  */
 export const asked = (url: string, host: string): Effect.Effect<Answer | undefined> =>
   Effect.promise(

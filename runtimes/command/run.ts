@@ -121,7 +121,7 @@ const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Pro
   process.on("SIGTERM", end)
   process.on("SIGINT", end)
   process.on("SIGHUP", () => {
-    // To whoever keeps files it says that they were moved; else the terminal is gone.
+    // SIGHUP tells a server with log files that they were moved; for any other its terminal is gone.
     if (hangUps.size === 0 || surroundings.interactive) end()
     else for (const act of hangUps) act()
   })

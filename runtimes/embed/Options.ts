@@ -46,7 +46,7 @@ export interface ResourceOption {
   /** The scopes that it takes, with what they imply; a token for it has no others. Default: all. */
   readonly scopes?: ReadonlyArray<string>
   /**
-   * `"jwt"`: access tokens for it are JWTs (RFC 9068), which it verifies by the keys of `/oauth/jwks` and asks nobody. A
+   * `"jwt"`: access tokens for it are JWTs (RFC 9068), which it verifies by the keys of `/oauth/jwks` without asking. A
    * token for several resources is one if any of them asks for it. Default: `"opaque"`.
    */
   readonly accessTokenFormat?: "opaque" | "jwt"
@@ -153,7 +153,7 @@ export interface CreateOptions {
 
   /**
    * The scopes that there are. Default: `api` (the default scope), `profile`, and those of OpenID Connect: `openid`, `email`,
-   * `address`, `phone`. Without `openid` among yours, nobody signs in by OpenID Connect.
+   * `address`, `phone`. Without `openid` among yours, no client signs people in by OpenID Connect.
    */
   readonly scopes?: ReadonlyArray<ScopeOption>
 
@@ -189,7 +189,7 @@ export interface CreateOptions {
   readonly registrationRows?: "at_once" | "at_consent"
 
   /**
-   * Whose metadata documents are taken: an application that nobody registered goes by the https address of its own, and
+   * Whose metadata documents are taken: an application without a registration goes by the https address of its own, and
    * gets in once a person approves it. `true` for any host, `false` for none, or a list: `["claude.ai", "*.example.com"]`.
    * Default: any where `registration` is `"open"`, none elsewhere.
    */
@@ -198,13 +198,13 @@ export interface CreateOptions {
   /**
    * Which applications may act for the workspace itself, by client credentials and without a person: only those that you,
    * as the `owner`, made by `clients.register`; those too that you `approved` (`clients.approve`, or the settings); or all
-   * that `registered` for it. Where anybody may register, the last gives anybody the scopes that need no user. Default:
+   * that `registered` for it. With open registration, the last gives any client the scopes that need no user. Default:
    * `"owner"`.
    */
   readonly workspaceAccess?: "owner" | "approved" | "registered"
 
   /**
-   * Whether people are asked every time, or `remember`ed: then what somebody still lets an application have is not asked
+   * Whether people are asked every time, or `remember`ed: then what they still let an application have is not asked
    * again, for the same scopes, resources and place. Never where the application returns to the person's own device, and
    * for 30 days where it registered itself and no owner approved it. Default: `"ask"`.
    */
@@ -265,7 +265,7 @@ export interface CreateOptions {
 
   /**
    * Told of every grant, refusal, revocation and change, as it happens. It is not waited for, and what it throws is
-   * logged. Default: nobody is told.
+   * logged. Default: no listener.
    */
   readonly audit?: (entry: AuditEntry) => unknown
 

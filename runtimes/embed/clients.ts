@@ -37,7 +37,7 @@ export interface RegisteredClient {
   /** The most that it may be granted. */
   readonly scopes: ReadonlyArray<string>
   /**
-   * `itself`: by registering. `owner`: by somebody of yours, who answers for it. `document`: nobody registered it, and `id`
+   * `itself`: by registering. `owner`: by one of yours, who answers for it. `document`: by no registration, and `id`
    * is the address of its metadata document.
    */
   readonly madeBy: Client["madeBy"] | "document"

@@ -47,7 +47,7 @@ export interface WorkspaceTessera {
   readonly apiKeys: ApiKeysApi
   readonly issuer: string
   /**
-   * For your sign-in page, once somebody is signed in: the way back as it was asked for, if that is a path of the
+   * For your sign-in page, once the person is signed in: the way back as it was asked for, if that is a path of the
    * authorization server, and otherwise `otherwise` ("/" by default). It is never a redirect to elsewhere.
    */
   readonly returnTo: (asked: string | null | undefined, otherwise?: string) => string
@@ -67,8 +67,8 @@ interface Running extends Mount, Guard {
   /** Tells applications of sessions that ended, where that is due: for hosts without timers, after a request, say. */
   readonly deliver: () => Promise<void>
   /**
-   * Stops the chores, keeps what was noted, closes the storage. What comes later is answered with 503. Whoever calls it
-   * again waits for the same end.
+   * Stops the chores, keeps what was noted, closes the storage. What comes later is answered with 503. Another call
+   * waits for the same end.
    */
   readonly close: () => Promise<void>
 }

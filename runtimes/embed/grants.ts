@@ -33,7 +33,7 @@ export interface GrantsApi {
   /** All of a person's, as when they leave; how many there were. */
   readonly revokeAll: (user: string) => Promise<number>
   /**
-   * All that a person, a place and an application, as far as they are named, have in common: what somebody had who left an
+   * All that a person, a place and an application, as far as they are named, share: what a person had who left an
    * organisation (`user` and `place`), or everything at one that is no more (`place`). Answers how many ended by this call;
    * after an error, call it again. Take the person out of the place first. Without a `user`, all grants of the store are
    * read, and the storage has to be one of Tessera's own.

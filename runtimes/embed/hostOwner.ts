@@ -81,8 +81,8 @@ export interface HostPeople {
    */
   readonly signInAt: (returnTo: string, workspace: string, asked?: SignInAsked, hints?: SignInHints) => string
   /**
-   * Where "Not you?" leads, and comes back from in the same way: a page that lets somebody sign in though they are signed
-   * in already. `asked`: for `login` an application asks that whoever is there signs in once more, and for
+   * Where "Not you?" leads, and comes back from in the same way: a page that lets a person sign in who is signed
+   * in already. `asked`: for `login` an application asks that the person signs in once more, and for
    * `select_account` that they choose who to be. Default: `signInAt`.
    */
   readonly switchAt?: (returnTo: string, workspace: string, asked?: SignInAsked, hints?: SignInHints) => string
@@ -94,12 +94,12 @@ export interface HostPeople {
   /**
    * The organisations, teams or accounts of a person, where one person has several: they choose on the consent page, and
    * the grant is for that place for good. With one it is bound without a question, and asked again at the answer, so that
-   * whoever left meanwhile gets nothing. Default: grants have no place.
+   * a person who left meanwhile gets nothing. Default: grants have no place.
    */
   readonly places?: (user: string, workspace: string) => Now<ReadonlyArray<HostPlace>>
   /**
    * Whom an issuer of `trustedIssuers` means: the `user` of a person of yours, whom you may make where `make` says so;
-   * `undefined` where there is none. Without it, no assertion of anybody is taken.
+   * `undefined` where there is none. Without it, the server takes no assertions.
    */
   readonly asserted?: (assertion: HostAssertion, workspace: string) => Now<string | null | undefined>
   /**

@@ -41,7 +41,7 @@ export interface JwtGuardOptions {
    * Default: this process notes its own.
    */
   readonly seenProofs?: ProofStorage
-  /** Told when keys could not be fetched, or nobody could say. Default: nobody is told. */
+  /** Told when keys could not be fetched, or the server could not say. Default: no listener. */
   readonly onFailure?: (failure: JwtGuardFailure) => void
   /** Default: the platform's own. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>

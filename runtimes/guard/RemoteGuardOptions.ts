@@ -85,8 +85,8 @@ export interface RemoteGuardOptions {
    */
   readonly seenProofs?: ProofStorage
   /**
-   * Told when the server could not say what a token is, and so a caller was sent away with 503. Default: nobody is
-   * told.
+   * Told when the server could not say what a token is, and so a caller was sent away with 503. Default: no
+   * listener.
    */
   readonly onFailure?: (failure: IntrospectionFailure) => void
   /** Default: the platform's own. */

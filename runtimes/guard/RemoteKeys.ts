@@ -33,8 +33,8 @@ const readSet = (text: string): Fetched => {
 }
 
 /**
- * The keys of an authorization server, fetched when they are needed, and one fetch for all who wait. Where nobody can wait
- * with another, each fetches them who has none to go on with.
+ * The keys of an authorization server, fetched when they are needed, and one fetch for all who wait. Where requests
+ * cannot wait for each other, each fetches the keys unless it has some to go on with.
  */
 export class RemoteKeys {
   readonly #options: RemoteKeysOptions

@@ -49,7 +49,7 @@ const place = WorkspaceId.make("resource-servers")
 const sweptEvery = 60_000
 const sweptAtOnce = 1000
 
-/** Those that all who share the store have seen. It is swept by the way: it may be nobody else's. */
+/** The proofs that all processes on the store have seen. It sweeps them as it goes: perhaps no other process does. */
 export const makeSeenInStore = (given: ProofStorage): SeenProofs => {
   const runtime = ManagedRuntime.make("insert" in given ? Layer.succeed(Storage, given) : given)
   let sweptAt = 0

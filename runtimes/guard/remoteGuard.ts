@@ -111,7 +111,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
 
   const tell = (failure: IntrospectionFailure): void => {
     const told: unknown = options.onFailure?.(failure)
-    // An async function: nobody waits for it here, and a rejection that nobody catches ends a process on Node.
+    // An async function: the guard does not wait for it, and an unhandled rejection ends a process on Node.
     if (told instanceof Promise) void told.catch((cause) => Effect.runFork(noteFailed(cause)))
   }
 
@@ -156,7 +156,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     // A call that joins believes an answer that was asked for earlier, so it is held to the same bound as the cache.
     if (shares && flying !== undefined && now < flying.askedAt + read.ttl) return flying.outcome
     const outcome = asking(token).then((answered) => {
-      // Forgotten meanwhile, or asked anew: this answer is for those who wait for it, and for nobody after them.
+      // Forgotten meanwhile, or asked anew: this answer is for the calls that wait for it, and for no later one.
       if (flights.get(name) === flight) {
         flights.delete(name)
         if (Result.isSuccess(answered)) {

@@ -33,7 +33,7 @@ export interface Shown {
   /** By the rows of the core, each of which is done at once: what it takes to verify a proof is done by `isProven`. */
   readonly read: (call: GuardedCall, needs: Needs, base: string, now: number) => Presented | Fault | undefined
   /**
-   * Whether the caller holds what a token is bound to; otherwise why it is refused, or `undefined` where nobody can say.
+   * Whether the caller holds a token's key; otherwise why it is refused, or `undefined` where the store cannot say.
    * It is asked once the token is known to be good, and so costs strangers nothing.
    */
   readonly prove: (presented: Presented, bound: Binding | null, now: number) => Promise<true | Fault | undefined>

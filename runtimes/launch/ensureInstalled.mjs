@@ -34,7 +34,7 @@ const isLink = () => lstatSync(join(root, "node_modules"), { throwIfNoEntry: fal
 
 /** @returns {string | undefined} what went wrong, in one line */
 const npmCi = () => {
-  // Warnings are about tools of the tests that want a newer Node than this; nobody can do anything about them.
+  // Warnings are about tools of the tests that want a newer Node than this; a user can do nothing about them.
   const args = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"]
   const npm = process.env.npm_execpath ?? ""
   // Standard output belongs to the program that is launched, so npm reports on standard error.

@@ -63,7 +63,7 @@ export const launch = (script, args, environment) => {
 
   // Bun runs what a bunfig.toml in the folder that it is started in tells it to run: ours is the one that it takes.
   const config = `--config=${join(root, "runtimes/launch/bunfig.toml")}`
-  // Without its launcher nobody could stop it properly: when the launcher is killed, Bun goes too, with all it started.
+  // Without its launcher Bun could not be stopped properly: when the launcher is killed, Bun and its children go too.
   const child = spawn(bun, [config, "--no-orphans", file, ...args], {
     stdio: "inherit",
     env: { ...process.env, ...environment }

@@ -41,7 +41,7 @@ export interface HandlerOptions {
   readonly log?: Log | undefined
   /**
    * Told of each answer that `serve` was not asked for: a body that is too large or never came whole, an address that is
-   * none. Without this, nobody is.
+   * none. Default: no listener.
    */
   readonly onEarlyAnswer?: OnEarlyAnswer
 }
@@ -109,7 +109,7 @@ const hasBody = (request: IncomingMessage): boolean =>
 
 const utf8 = new TextDecoder()
 
-/** A body that is over tells nobody so again: who comes too late is told here, or waits for ever. */
+/** A body that is over emits no event again: a late reader is told here, or waits for ever. */
 const refusalOf = (request: IncomingMessage): HttpResponse | undefined => {
   if (lengthOf(request) > bodyLimit) return tooLarge()
   if (isUnderWay(request)) return readBefore

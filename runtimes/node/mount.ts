@@ -46,7 +46,7 @@ const textOf = (type: string, parsed: unknown): string | undefined => {
 
 /**
  * The body of a request, where a parser of the app's has had it before: as it was sent, where that was kept, or else as
- * it can be written again. `undefined`: nobody has touched it.
+ * it can be written again. `undefined`: still unread.
  */
 export const bodyRead = (
   request: IncomingMessage,

@@ -7,10 +7,10 @@
  * }} Checkout
  */
 
-/** Drivers and frameworks: whoever uses one has it, and nobody else needs it. */
+/** Drivers and frameworks: an application that uses one has it, and no other needs it. */
 const optional = ["elysia", "ioredis", "postgres"]
 
-/** Whoever hands an Effect to this package and gets one back must have the very same `effect`. */
+/** An application that hands an Effect to this package and gets one back must have the very same `effect`. */
 const shared = "effect"
 
 /** Where the folder that is packed begins: all else in it, such as a compiled binary, stays at home. */

@@ -13,7 +13,7 @@ export type Log = (entry: Effect.Effect<void>) => void
 
 const wholeBroken: HttpResponse = { ...broken, headers: [...broken.headers, noSniffing] }
 
-/** A host's own answer may have any text for it, and then that is what nobody would send. */
+/** A host's own answer may have any text for its id, even the one that the platform would not send. */
 const writable = /^[\x21-\x7e]*$/
 
 type Pair = readonly [name: string, value: string]

@@ -55,7 +55,7 @@ const winding = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
 export const isWinding = (target: string): boolean => winding.test(target.split(/[?#]/, 1)[0] ?? "")
 
 /**
- * What a `Request` is for. Its `url` is one that `URL` has written; only on Bun, where nobody said a host (HTTP/1.0), it is
+ * What a `Request` is for. `URL` has written its `url`; only on Bun, where a request names no host (HTTP/1.0), it is
  * the target alone, as it was sent.
  */
 export const targetOf = (url: string): Target => {
@@ -70,7 +70,7 @@ export const targetOf = (url: string): Target => {
   }
 }
 
-/** Whom its address names: nobody, where it is the target alone. */
+/** The host that its address names: `undefined` where the address is the target alone. */
 const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined)
 
 /** Its path, where that decides what becomes of a request; `undefined` for one that may be two places. */

@@ -46,7 +46,7 @@ export const cannotListen = (
     code === "EADDRINUSE"
       ? isIP(options.host) > 0 || options.host === "localhost"
         ? `something else listens there; set ${port} to a free one`
-        : // Bun says the same of a name that nobody knows.
+        : // Bun says the same of a name that does not resolve.
           `something else listens there, or the name is none of this machine; look at ${both}`
       : code === "EACCES"
         ? `the system allows it to privileged users only; set ${port} to 1024 or higher`

@@ -55,7 +55,7 @@ const makeFile = (path: string): boolean => {
 const refused = (trouble: string, thrown: unknown, advice: string): SealKeysRefused =>
   new SealKeysRefused({ message: `${trouble}: ${systemCode(thrown) ?? "unknown failure"}. ${advice}` })
 
-/** Keys that are there are never given up for others, which would sign everybody out. */
+/** Keys that are there are never given up for others: new keys would sign all people out. */
 const unreadable = (path: string, thrown: unknown): SealKeysRefused =>
   refused(
     `the seal keys in ${path} can't be read`,
