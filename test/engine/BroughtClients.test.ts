@@ -31,7 +31,7 @@ class Web {
   fault: DocumentFault["reason"] | undefined
   name = "Test Program"
   freshFor = 10 * minute
-  /** How old what it gives is, where nobody asked for a newer one. */
+  /** The age of a document, unless the request asks for a newer one. */
   age = 0
   malformed = false
   gate: Effect.Effect<void> = Effect.void
@@ -108,7 +108,7 @@ describe("a document that cannot be had", () => {
     ["busy", "documents: busy"]
   ]
   for (const [reason, expected] of rows) {
-    test(`is the client's own fault, or nobody's: ${reason}`, () =>
+    test(`is the client's own fault, or an outage: ${reason}`, () =>
       withWeb(
         Effect.fnUntraced(function* (world, web) {
           web.fault = reason
@@ -193,7 +193,7 @@ describe("whose documents are taken", () => {
           ] as const) {
             web.asked.length = 0
             expect([at, yield* faultOf(meet(world, at, here))]).toEqual([at, is ? "met" : "unknown"])
-            // Nobody is asked about who is not taken.
+            // The server does not fetch a document that it does not take.
             expect([at, web.asked.length]).toEqual([at, is ? 1 : 0])
           }
         }),
@@ -416,7 +416,7 @@ describe("a client that was let in", () => {
       })
     ))
 
-  test("that an owner disabled is asked of nobody, nor is one whose record another identifier wrote", () =>
+  test("that an owner disabled is not fetched, nor is one whose record another identifier wrote", () =>
     withWeb(
       Effect.fnUntraced(function* (world, web) {
         const { clients } = world.services
@@ -482,7 +482,7 @@ describe("a client whose identifier holds its registration", () => {
     return yield* Effect.orDie(Effect.fromOption(readSealedIdentifier(id)))
   })
 
-  test("is kept once somebody lets it in, which is told once; one that was registered is kept as it is", () =>
+  test("is kept once a person lets it in, which is told once; one that was registered is kept as it is", () =>
     withWeb(
       Effect.fnUntraced(function* (world) {
         const { brought, clients } = world.services
@@ -504,7 +504,7 @@ describe("a client whose identifier holds its registration", () => {
       rowless
     ))
 
-  test("that acts by itself has a record as it was sealed, where there is room; nobody asks for room twice", () =>
+  test("that acts by itself has a record as it was sealed, where there is room; room is asked for once", () =>
     withWeb(
       Effect.fnUntraced(function* (world) {
         const { brought, clients } = world.services
@@ -524,7 +524,7 @@ describe("a client whose identifier holds its registration", () => {
         expect([left.origin?.asSealed, yield* clients.findStored(world.workspace.id, left.id)]).toEqual([true, left])
         const told = world.audit.filter(({ event }) => event._tag === "ClientRegistered" && event.client === left.id)
         expect(told).toHaveLength(1)
-        // Whoever lets it in takes that away.
+        // A person who lets it in takes that away.
         const { client } = yield* brought.registered(world.workspace, identifier)
         yield* brought.keep(world.workspace, passing(world), client)
         const kept = yield* clients.findStored(world.workspace.id, first.id)
@@ -550,7 +550,7 @@ describe("a client whose identifier holds its registration", () => {
       rowless
     ))
 
-  test("is nobody in another workspace, under another record, or once its seal is gone", () =>
+  test("is unknown in another workspace, under another record, or once its seal is gone", () =>
     withWeb(
       Effect.fnUntraced(function* (world) {
         const { brought, clients } = world.services

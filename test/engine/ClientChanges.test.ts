@@ -22,7 +22,7 @@ const entropy = { bytes: (length: number) => crypto.getRandomValues(new Uint8Arr
 const clientOf = (n: number) => ClientId.make(`${n}`.padStart(22, "c"))
 const clientsTo = (count: number, from = 0) => Array.from({ length: count }, (_, n) => clientOf(from + n))
 
-/** As a store that other processes may write, which tells nobody. */
+/** A store that other processes write, and that tells no process of it. */
 const shared = ({ written: _, ...storage }: Store): Store => storage
 
 const inStore = (body: (storage: Store) => Effect.Effect<unknown, unknown>) =>
@@ -63,7 +63,7 @@ describe("a process", () => {
       })
     ))
 
-  test("that learns for the first time forgets everything, where anybody was ever told of", () =>
+  test("that learns for the first time forgets everything, where any change was ever told", () =>
     inStore((storage) =>
       Effect.gen(function* () {
         yield* beginClientChanges(storage, home)
@@ -119,7 +119,7 @@ describe("a process", () => {
       })
     ))
 
-  test("never has what was changed before it looked, whoever told, in whatever order", () =>
+  test("never has what was changed before it looked, by any process, in any order", () =>
     Effect.forEach(Array.from({ length: 60 }), (_, run) => {
       const dice = drawFrom(`${run}`)
       return Effect.promise(() =>
@@ -190,7 +190,7 @@ describe("telling", () => {
       })
     ))
 
-  test("two processes at once lose nobody", () =>
+  test("two processes at once lose no client", () =>
     inStore((storage) =>
       Effect.gen(function* () {
         const here = processOver(storage)
@@ -333,7 +333,7 @@ describe("over a store that tells what was written", () => {
   }
 
   test.each(["learnAtOnce", "learnWith"] as const)(
-    "%s forgets who was written since the last time, and everybody where those were too many",
+    "%s forgets the clients written since the last time, and all where those were too many",
     (learn) =>
       Effect.gen(function* () {
         const here = watching(7)
@@ -375,7 +375,7 @@ describe("over a store that tells what was written", () => {
       expect(here.told).toEqual([`home ${clientOf(3)}`])
     }).pipe(Effect.runPromise))
 
-  test("begins with no record, which nobody would read", () =>
+  test("begins with no record, which no process would read", () =>
     inStore((storage) =>
       Effect.gen(function* () {
         yield* beginClientChanges({ ...storage, written: () => ({ count: 0, last: [] }) }, home)

@@ -77,7 +77,7 @@ for (const [name, over] of Object.entries(stores)) {
   const inStore = (body: (world: World) => Effect.Effect<unknown, unknown>, maxUnprovenClients = ceiling) =>
     over((store) => inWorld(body, { store, policy: { maxUnprovenClients } }))
 
-  describe(`clients that nobody let in, over ${name}`, () => {
+  describe(`clients that no person let in, over ${name}`, () => {
     test("go where there are too many: those that were not used for longest, with their own grants", () =>
       inStore((world) =>
         Effect.gen(function* () {

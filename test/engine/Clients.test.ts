@@ -103,7 +103,7 @@ test("a client that tells a lot of itself is read every time, so that no strange
 
 type Store = Storage["Service"]
 
-/** As a store that other processes may write, which tells nobody. */
+/** A store that other processes write, and that tells no process of it. */
 const shared = ({ written: _, ...storage }: Store): Store => storage
 
 /** As a store over a network: called is not yet answered. */
@@ -173,7 +173,7 @@ describe("what one process does to a client", () => {
         overNetwork
       ))
 
-    test(`${name} that the store certainly did not do is told nobody, and one that it may have done is`, () =>
+    test(`${name} that the store certainly did not do is told no process, and one that it may have done is`, () =>
       Promise.all(
         (["not_done", "unknown"] as const).map((outcome) =>
           inTwoProcesses(
@@ -279,7 +279,7 @@ describe("what one process does to a client", () => {
             looks = 0
             expect(yield* there.withChanges(home, Effect.succeed("a grant"))).toBe("a grant")
             expect(others.filter((id) => there.cached(home, id, start) !== undefined)).toEqual([])
-            // Of more than are listed nobody knows which, so all are read again.
+            // The list is too short to name them all, so all are read again.
             expect(there.cached(home, trial.id, start) !== undefined).toBe(many <= writtenKept)
             yield* there.find(home, trial.id)
             yield* there.withChanges(home, Effect.void)
@@ -340,7 +340,7 @@ describe("what one process does to a client", () => {
       trial
     ))
 
-  test("nobody is told of a client that came, was used, was let in, was let go, or stayed as it was", () =>
+  test("no process is told of a client that came, was used, was let in, was let go, or stayed as it was", () =>
     inTwoProcesses(
       (here, _, storage) =>
         Effect.gen(function* () {

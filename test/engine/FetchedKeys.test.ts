@@ -162,7 +162,7 @@ describe("a client's keys", () => {
       })
     ))
 
-  test("that are known go on while their host is away, and an unknown kid blames nobody", () =>
+  test("that are known go on while their host is away, and an unknown kid is no fault of the client", () =>
     atHost((host, keys) =>
       Effect.gen(function* () {
         expect(yield* found(keys, "a")).toBe("a")
@@ -181,7 +181,7 @@ describe("a client's keys", () => {
       })
     ))
 
-  test("are asked for again where nobody was asked because all were busy", () =>
+  test("are asked for again where no fetch began because all were busy", () =>
     atHost((host, keys) =>
       Effect.gen(function* () {
         expect(yield* found(keys, "a")).toBe("a")
@@ -218,7 +218,7 @@ describe("a client's keys", () => {
           timed_out: "unreachable",
           status: "unreachable",
           busy: "unreachable",
-          // As for a name that does not exist: nobody learns what there is in the private network.
+          // As for a name that does not exist: the caller learns nothing about the private network.
           address_refused: "unreachable",
           bad_address: "malformed",
           redirected: "malformed",
@@ -246,7 +246,7 @@ describe("a client's keys", () => {
     ))
 })
 
-test("an empty set has no key for whoever names none, and is asked for once", () =>
+test("an empty set has no key for a JWT that names none, and is asked for once", () =>
   atHost((host, keys) =>
     Effect.gen(function* () {
       host.says = setOf()

@@ -117,7 +117,7 @@ describe("a workspace that is kept elsewhere", () => {
       })
     ))
 
-  test("is nobody at a host that no issuer has, and nothing is looked for", () =>
+  test("is none at a host that no issuer has, and nothing is looked for", () =>
     given(({ ask, looked }) =>
       Effect.gen(function* () {
         yield* ask("id.example", "/t/deep")
@@ -168,7 +168,7 @@ describe("a workspace that is kept elsewhere", () => {
       })
     ))
 
-  test("is nobody where what looked answers for another address", () =>
+  test("is none where what looked answers for another address", () =>
     given(
       ({ ask, looked }) =>
         Effect.gen(function* () {
@@ -198,7 +198,7 @@ describe("a workspace that is kept elsewhere", () => {
 })
 
 describe("a look", () => {
-  test("is shared by all who ask at once, and outlives whoever asked first", () => {
+  test("is shared by all who ask at once, and outlives the first of them", () => {
     const gate = Deferred.makeUnsafe<FoundAt>()
     return given(
       ({ ask, looked }) =>
@@ -254,7 +254,7 @@ describe("a look", () => {
     )
   })
 
-  test("that breaks is a defect, and nobody waits for it for good", () =>
+  test("that breaks is a defect, and no request waits for it for good", () =>
     given(
       ({ ask }) =>
         Effect.gen(function* () {
@@ -303,7 +303,7 @@ describe("strangers who make up hosts", () => {
       })
     ))
 
-  test("are strangers again once it is forgotten that nobody is there; a host with others below it is none", () =>
+  test("are strangers again once it is forgotten that they are empty; a host with others below it is none", () =>
     given(({ ask, looked, places }) =>
       Effect.gen(function* () {
         places.set("only.example", { workspace: undefined, deepest: 1 })

@@ -151,7 +151,7 @@ const addressRecord = (storage: Storage["Service"], at: string) =>
     return { ...value, writes: kept.version }
   })
 
-/** An address as somebody left it, who was stopped on the way. */
+/** An address as a process left it that was stopped on the way. */
 const leave = (storage: Storage["Service"], at: string, workspace: WorkspaceId | null) =>
   Effect.gen(function* () {
     const records = makeRecords(storage, hostedKind)
@@ -235,7 +235,7 @@ describe("the addresses of workspaces in a store", () => {
       })
     ))
 
-  test("are free where whoever has them is nowhere, and not where somebody is there who is not told yet", () =>
+  test("are free where their workspace is nowhere, and not where it is there and not told yet", () =>
     inStore((hosting, storage) =>
       Effect.gen(function* () {
         yield* leave(storage, "acme.example", ghost)
@@ -276,14 +276,14 @@ describe("the addresses of workspaces in a store", () => {
       ))
   }
 
-  test("are left to whoever took them while another moved", () =>
+  test("are left to the workspace that took them while another moved", () =>
     inStore((hosting, storage) =>
       Effect.gen(function* () {
         const entropy = yield* Entropy
         const to = "id.example/t/acme"
         const rival = { ...beta, issuer: elsewhere }
         yield* hosting.add(acme)
-        // Before acme is to be found there, the address is anybody's.
+        // Until acme is found there, any workspace may take the address.
         const overtaken = makeHosting(interrupted(storage, { id: "is acme", look: 2 }, hosting.add(rival)), entropy)
         expect(yield* fault(overtaken.move(acme.id, elsewhere))).toMatchObject({
           reason: "address_taken",
@@ -295,7 +295,7 @@ describe("the addresses of workspaces in a store", () => {
       }).pipe(Effect.provide(Entropy.layer))
     ))
 
-  test("are not given up where somebody else has the former one already", () =>
+  test("are not given up where another workspace has the former one already", () =>
     inStore((hosting, storage) =>
       Effect.gen(function* () {
         const entropy = yield* Entropy
@@ -345,7 +345,7 @@ const unsteady = (below: Storage["Service"], dice: Dice, diesAt: number): Storag
 }
 
 describe("the laws of hosting", () => {
-  law("whoever adds and moves at once, and dies in between: no two workspaces are found at one address", (dice) =>
+  law("processes that add and move at once, and die in between: no two workspaces are found at one address", (dice) =>
     Effect.gen(function* () {
       const storage = yield* Storage
       const entropy = yield* Entropy
@@ -383,7 +383,7 @@ describe("the laws of hosting", () => {
   )
 })
 
-test("a store that is away is told, and nothing is taken for nobody", () =>
+test("a store that is away is told, and is not taken for an address without a workspace", () =>
   inStore((_, storage) =>
     Effect.gen(function* () {
       const away = Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "away" }))

@@ -52,7 +52,7 @@ describe("an ID token that comes back as a hint", () => {
     )
   }
 
-  test("is nobody's that is no JWT, unsigned, or signed by a key that is gone", () =>
+  test("names no person where it is no JWT, unsigned, or signed by a key that is gone", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

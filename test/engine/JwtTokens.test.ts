@@ -380,7 +380,7 @@ describe("a client whose tokens are JWTs", () => {
       signing
     ))
 
-  test("has tokens that say to which key they are bound, and are nobody's without it", () =>
+  test("has tokens that say to which key they are bound, and are worth nothing without it", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -215,7 +215,7 @@ describe("the end of sessions", () => {
       ))
   }
 
-  test("tells nobody of a client that is gone", () =>
+  test("makes no call for a client that is gone", () =>
     inTown(
       Effect.fnUntraced(function* (world, { posted }) {
         const client = yield* app(world)
@@ -292,7 +292,7 @@ describe("delivering what is known", () => {
       })
     ))
 
-  test("calls whoever is due after nothing was, after all were told, and looks once where nothing is due", () =>
+  test("calls a client that is due after none was, after all were told, and looks once where nothing is due", () =>
     inTown(
       Effect.fnUntraced(function* (world, town) {
         const client = yield* app(world)
@@ -359,7 +359,7 @@ describe("delivering what is known", () => {
       })
     ))
 
-  test("fails nobody where the store is away, and says so", () =>
+  test("does not fail where the store is away, and says so", () =>
     inTown(
       Effect.fnUntraced(function* (world, town) {
         yield* signsInAt(world, yield* app(world), "a")
@@ -376,7 +376,7 @@ describe("delivering what is known", () => {
 })
 
 describe("one client's calls", () => {
-  /** Nobody answers before the test says so. `calling`: so many were called by then. */
+  /** No client answers before the test says so. `calling`: so many were called by then. */
   const heldUp = Effect.fnUntraced(function* (town: Town, count = 1) {
     const [calling, gate] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     town.answer = () =>
@@ -437,7 +437,7 @@ describe("one client's calls", () => {
       })
     ))
 
-  test("are another's once a lease has run out: whoever was held up makes no other one", () =>
+  test("pass to another process once a lease has run out: the one that was held up makes no other", () =>
     inTown(
       Effect.fnUntraced(function* (world, town) {
         const client = yield* app(world)

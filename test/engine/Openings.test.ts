@@ -411,7 +411,7 @@ describe("a workspace", () => {
       })
     ))
 
-  test("that is new holds nothing that an earlier release sealed, whoever registers later", () =>
+  test("that is new holds nothing that an earlier release sealed, also once clients register", () =>
     inStore(({ process, storage }) =>
       Effect.gen(function* () {
         yield* process().open(production)

@@ -62,7 +62,7 @@ describe("whether the store takes writes", () => {
       })
     ))
 
-  test("is asked anew where the clock was set back, though the store lets everybody wait", () =>
+  test("is asked anew where the clock was set back, though the store keeps all requests waiting", () =>
     run(
       Effect.gen(function* () {
         const { open, reads, ready } = yield* held
@@ -87,7 +87,7 @@ describe("whether the store takes writes", () => {
       })
     ))
 
-  test("is asked anew after a second, where the store lets everybody wait", () =>
+  test("is asked anew after a second, where the store keeps all requests waiting", () =>
     run(
       Effect.gen(function* () {
         const { open, reads, ready } = yield* held
@@ -178,7 +178,7 @@ describe("a write that was taken", () => {
       })
     ))
 
-  test("is told where it was not, and not where somebody else's was", () =>
+  test("is told where it was not, and not where another process's was", () =>
     run(
       Effect.gen(function* () {
         const below = yield* Storage

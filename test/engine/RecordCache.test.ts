@@ -91,7 +91,7 @@ describe("a record that this process saw last", () => {
       })
     ))
 
-  test("is decided on anew where somebody else has written since, and then others are read too, for a while", () =>
+  test("is decided on anew where another process has written since, and then others are read too, for a while", () =>
     run(
       Effect.gen(function* () {
         const { add, meddle, take, stored } = given()
@@ -167,7 +167,7 @@ describe("a record that this process saw last", () => {
     expect(kept.length).toBeLessThanOrEqual(8)
   })
 
-  test("is read again after a removal by somebody else", () =>
+  test("is read again after a removal by another process", () =>
     run(
       Effect.gen(function* () {
         const { recordOf } = store()

@@ -162,7 +162,7 @@ describe("a body of another release", () => {
       })
     ))
 
-  test("is refused, never guessed at, where a later release or nobody wrote it", () =>
+  test("is refused, never guessed at, where a later release or no release wrote it", () =>
     inStore((_storage, notes, put) =>
       Effect.gen(function* () {
         const sound = { id: "x", words: "hello", ends: null }

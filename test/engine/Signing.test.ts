@@ -161,7 +161,7 @@ describe("signing keys", () => {
           const moved = { ...theWorkspace, issuer: Issuer.make("https://elsewhere.example.com") }
           yield* sign(world)
           const [before] = (yield* stored(world))?.keys ?? []
-          // Only whoever has the workspace takes the place of another's keys.
+          // Only a process that has moved the workspace takes the place of another's keys.
           expect(yield* Effect.flip(sign(world, hour, moved))).toMatchObject({ _tag: "StorageUnavailable" })
           expect(kidsOf(yield* stored(world))).toEqual([before?.kid ?? ""])
           const { entropy, storage } = world.services
@@ -227,7 +227,7 @@ describe("signing keys", () => {
       })
     ))
 
-  test("that cannot be made fail whoever needs them, and nothing is written", () => {
+  test("that cannot be made fail the request that needs them, and nothing is written", () => {
     const signatures: Signatures["Service"] = { ...realSignatures, makeKey: () => Effect.fail(failed) }
     return inWorld(
       (world) =>

@@ -21,7 +21,7 @@ test("and not for longer where the clock was set back", () => {
   expect(recent.get(home, "it", later(t0, -3_600_000))).toBe("read again")
 })
 
-test("and not in another workspace, where somebody copied the id", () => {
+test("and not in another workspace, where a record has the same id", () => {
   const recent = new TtlCache<string>(10, 5000)
   recent.remember(home, "it", "read", t0, recent.forgotten)
   expect(recent.get(elsewhere, "it", t0)).toBeUndefined()

@@ -121,7 +121,7 @@ describe("noting last uses", () => {
       })
     ))
 
-  test("is done many at once, and what fails takes nobody along", () =>
+  test("is done many at once, and a write that fails does not fail the others", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const { begun, gate, refuses, usage, written } = heldWrites(world)
@@ -191,7 +191,7 @@ describe("last uses that are not written yet", () => {
     }
   })
 
-  test("are one for each thing, though whoever had its id before is gone", () => {
+  test("are one for each thing, though the one that had its id before is gone", () => {
     const [first, second] = [useOf(here, "a", 1), useOf(there, "a", 2)]
     const unwritten = unwrittenOf(first, second)
     unwritten.written(first)
@@ -209,7 +209,7 @@ describe("last uses that are not written yet", () => {
     expect(unwritten.snapshot()).toEqual([useOf(here, "a", 2)])
   })
 
-  test("that cannot be written keep nobody waiting, neither others nor those of their kind", () => {
+  test("that cannot be written keep no other waiting, of their kind or not", () => {
     const uses = [useOf(here, "a", 1), useOf(here, "b", 2), useOf(there, "c", 3), useOf(here, "d", 4, "client")]
     const unwritten = unwrittenOf(...uses)
     unwritten.postpone(useOf(here, "a", 1))

@@ -111,7 +111,7 @@ test("an application stands once for each place, and no place is taken for part 
   expect(beside(at(2, "a"))).toEqual([idOf(2)])
 })
 
-test("what an issuer asserted connects for as long as that issuer is trusted; nobody asks about anything else", () => {
+test("what an issuer asserted connects for as long as that issuer is trusted; nothing else is looked up", () => {
   const keys = { _tag: "Fetched", jwksUri: "https://idp.example/jwks" } as const
   const trusted: TrustedIssuer = { issuer: "https://idp.example", keys, people: "known" }
   const asserted = asserterOf(trusted)

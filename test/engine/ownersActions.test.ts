@@ -106,7 +106,7 @@ describe("what was done once is noted once", () => {
         expect(told(world)).toEqual([
           { _tag: "GrantRevoked", grant: id.slice(0, 8), why: "by_user", by: "command line" }
         ])
-        // It is no key, whoever takes it for one.
+        // A grant is no key: its id revokes none.
         expect(yield* revokeKey(world.services, byOwner(world), id)).toBe("unknown")
       })
     ))

@@ -74,7 +74,7 @@ describe("the resources that an owner lists", () => {
       })
     ))
 
-  test("may be listed anew once they were removed, by whoever still sees them, and never beside a configured one", () =>
+  test("may be listed anew after a removal, by a process that still sees them, and never beside a configured one", () =>
     inOpened((world) =>
       Effect.gen(function* () {
         yield* add(world, api)

@@ -13,7 +13,7 @@ import { startRedis } from "../harness/startRedis.ts"
 
 const run = <E>(body: Effect.Effect<void, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
 
-/** Of a workspace that nobody has asked about yet, so that no earlier answer counts. */
+/** Of a workspace that no test has asked about yet, so that no earlier answer counts. */
 const asked = (workspace: string) =>
   Effect.flatMap(Storage, (storage) => Effect.exit(takesWrites(storage, WorkspaceId.make(workspace)))).pipe(
     Effect.map(({ _tag }) => _tag)
@@ -22,7 +22,7 @@ const asked = (workspace: string) =>
 const reads = Effect.flatMap(Storage, (storage) => storage.get({ workspace: "w", kind: "client", id: "any" }))
 
 describe("a store is ready", () => {
-  test("where somebody else's write was taken first", () =>
+  test("where another process's write was taken first", () =>
     run(
       Effect.gen(function* () {
         const rivals = Layer.effect(

@@ -15,18 +15,18 @@ import { active, after, policy, standing, t0 } from "../grant/given.ts"
 const home = WorkspaceId.make("home")
 const away = (outcome: StorageUnavailable["outcome"]) => new StorageUnavailable({ outcome, message: "away" })
 
-/** What happens to a write: it goes through, is lost to somebody else's, or the store falls silent. */
+/** What happens to a write: it goes through, conflicts with another process, or the store falls silent. */
 type Weather =
   | "fair"
-  /** Somebody else writes first. */
+  /** Another process writes first. */
   | "lost"
   | "refused"
   /** The store falls silent before the write, or after it … */
   | "silent"
   | "written_silent"
-  /** … or after it, and somebody else has written over it before anybody looks. */
+  /** … or after it, and another process has written over it before the reread. */
   | "overwritten_silent"
-  /** The store falls silent, and somebody else writes instead. */
+  /** The store falls silent, and another process writes instead. */
   | "replaced_silent"
 
 interface Shelf {
@@ -83,7 +83,7 @@ const addOne = (value: number | undefined) => answerAndKeep((value ?? 0) + 1, `w
 
 const add = (on: Shelf, entropy = entropyOf()) => transact(on.records, entropy, home, "it", addOne)
 
-/** Lets whoever can go on without time passing do so, then lets it pass. */
+/** Lets all fibers that can go on without time passing do so, then lets it pass. */
 const pass = (millis: number) =>
   Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 40 }), TestClock.adjust(millis)).pipe(
     Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 40 }))
@@ -164,7 +164,7 @@ describe("a lost swap", () => {
       })
     ))
 
-  test("decides again where somebody else was the first to insert", () =>
+  test("decides again where another process was the first to insert", () =>
     run(
       Effect.gen(function* () {
         const on = shelf(undefined, ["lost"])
@@ -220,7 +220,7 @@ describe("a lost swap", () => {
 })
 
 describe("a store that falls silent", () => {
-  test("at the last attempt: nobody says that nothing was written", () =>
+  test("at the last attempt: the answer does not say that nothing was written", () =>
     run(
       Effect.gen(function* () {
         for (const last of ["written_silent", "silent"] as const) {
@@ -272,7 +272,7 @@ describe("a store that falls silent", () => {
       })
     ))
 
-  test("and somebody else has written since, over our write or instead of it: there is no telling", () =>
+  test("and another process has written since, over our write or instead of it: there is no telling", () =>
     run(
       Effect.gen(function* () {
         const unknown = new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })

@@ -403,7 +403,7 @@ const ofCodes: ReadonlyArray<Module> = [
         const fields = codeFields(yield* codeByPush(world, one))
         isInvalidGrant(yield* asks(world, two, fields))
         isInvalidGrant(yield* asks(world, two, { ...fields, redirect_uri: dummies }))
-        // Whoever shows another's code spends nothing of it.
+        // A client that shows another's code spends nothing of it.
         expect((yield* asks(world, one, fields)).status).toBe(200)
       })
   ],
@@ -710,7 +710,7 @@ describe("what the modules come to for the server", () => {
       { scopes: signInScopes }
     ))
 
-  test("a signed request causes nothing before its signature holds, whoever it says that it is of", () =>
+  test("a signed request causes nothing before its signature holds, whichever client it names", () =>
     onStage(({ one, two, world }) =>
       Effect.gen(function* () {
         const elsewhere = "https://evil.example/app.json"

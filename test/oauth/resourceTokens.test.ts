@@ -87,7 +87,7 @@ describe("what resources ask of their tokens", () => {
           [{ resource: quick, scope: "gate" }, [quick, 60]],
           [{ resource: mcp, scope: "tools" }, ["opaque", 300]],
           [{ resource: [mcp, quick], scope: "tools gate" }, [[mcp, quick], 60]],
-          // Nobody is named, so it is for the issuer, what is below it, and whoever takes a scope of it.
+          // No resource is named, so it is for the issuer, those below it, and all that take a scope of it.
           [{ scope: "tools" }, [[issuer, mcp], 300]],
           [{ scope: "api gate" }, [[issuer, gateway, quick, below], 60]]
         ] as const
@@ -172,7 +172,7 @@ describe("what resources ask of their tokens", () => {
       { signatures: realSignatures }
     ))
 
-  test("spends nothing where nobody signs, and stops no token that needs no signature", () =>
+  test("spends nothing where no key signs, and stops no token that needs no signature", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

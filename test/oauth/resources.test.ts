@@ -132,7 +132,7 @@ describe("several resources (RFC 8707)", () => {
       })
     ))
 
-  test("that nobody names are those that take one of the scopes, and the issuer", () =>
+  test("that no request names are those that take one of the scopes, and the issuer", () =>
     listing((world) =>
       Effect.gen(function* () {
         const { access } = yield* letIn(world, { scope: "api" })
@@ -339,7 +339,7 @@ describe("resources that an owner lists", () => {
       })
     ))
 
-  test("stand in the documents of a server that has just been started, and that nobody asked for a token", () =>
+  test("stand in the documents of a server that has just been started, and that has issued no token", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -349,7 +349,7 @@ describe("resources that an owner lists", () => {
           expect(jsonOf(yield* document(fresh)).resource_name).toBe("Added")
           const server = jsonOf(yield* (yield* world.elsewhere).send("GET", "/.well-known/oauth-authorization-server"))
           expect(server.protected_resources).toContain(`${issuer}/reports/new`)
-          // Read once: whoever comes after that is answered as it was then, as for any resource.
+          // Read once: later requests are answered as it was then, as for any resource.
           world.calls.get.length = 0
           expect((yield* document(fresh)).status).toBe(200)
           expect(world.calls.get).toEqual([])

@@ -61,7 +61,7 @@ describe("a client that comes back for more", () => {
       })
     ))
 
-  test("shows to nobody else what it has", () =>
+  test("shows to no other caller what it has", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

@@ -24,7 +24,7 @@ const members = (house: House) =>
     values.filter((account): account is Active => account._tag === "Active")
   )
 
-/** Everybody who is listed can sign in, and each to their own account. */
+/** All listed people can sign in, and each to their own account. */
 const reachable = Effect.fnUntraced(function* (house: House) {
   const all = yield* members(house)
   for (const account of all) {
@@ -50,7 +50,7 @@ describe("opening an account", () => {
         const bob = yield* addAccount(house, "bob@example.com")
         expect(ada.id).toMatch(/^[\w-]{22}$/)
         expect(bob.id).not.toBe(ada.id)
-        // Whoever made the account for them is not them.
+        // An owner made the account, so its person has not signed in yet.
         expect([ada.signedInAt, bob.signedInAt]).toEqual([null, null])
         const again = yield* Effect.flip(addAccount(house, "ADA@example.com "))
         expect(again).toMatchObject({ _tag: "AccountRefusal", reason: "email_taken" })
@@ -248,7 +248,7 @@ describe("an email", () => {
     yield* Effect.ignore(house.accounts.book.forget(house.workspace.id, Option.getOrThrow(left) as never, since))
   })
 
-  test("is free where whoever had it is gone, also where a crash left it theirs, and at no other time", () => {
+  test("is free where the account that had it is gone, also where a crash left it theirs, and at no other time", () => {
     const life = { writes: Number.POSITIVE_INFINITY }
     return inHouse(
       Effect.fnUntraced(function* (house) {
@@ -277,7 +277,7 @@ describe("an email", () => {
     )
   })
 
-  test("of somebody who is gone is marked as unused, unless it is somebody else's by then, or lost", () =>
+  test("of a person who is gone is marked as unused, unless it is another person's by then, or lost", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const { id: workspace } = house.workspace
@@ -454,7 +454,7 @@ describe("what is done to an account", () => {
       })
     ))
 
-  test("is refused where its person was removed while the new password was hashed, whoever asked for it", () => {
+  test("is refused where its person was removed while the new password was hashed, for person and owner alike", () => {
     let meanwhile: Effect.Effect<unknown> = Effect.void
     return inHouse(
       Effect.fnUntraced(function* (house) {

@@ -195,7 +195,7 @@ describe("hashing", () => {
     ["an IPv4 address", ["192.0.2.7"], "192.0.2.8"],
     ["an IPv6 /48", ["2001:db8:1:2::/64", "2001:db8:1:3::/64", "2001:db8:1:ffff::/64"], "2001:db8:2:2::/64"]
   ] as const) {
-    test(`has eight strangers of ${what} at most, and room for everybody else`, () =>
+    test(`has eight strangers of ${what} at most, and room for all others`, () =>
       Effect.runPromise(
         Effect.gen(function* () {
           const { gate, start, tries } = yield* gated
@@ -215,7 +215,7 @@ describe("hashing", () => {
       ))
   }
 
-  test("of what can be nobody's password costs the same, and never fits", () =>
+  test("of what can be no password costs the same, and never fits", () =>
     Effect.runPromise(
       Effect.gen(function* () {
         const verified: Array<readonly [password: string, hash: string]> = []
@@ -241,7 +241,7 @@ describe("hashing", () => {
       })
     ))
 
-  test("that nobody waited for is not held against whoever is signed in", () =>
+  test("that was given up is not held against the person who is signed in", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const account = yield* addAccount(house)
@@ -259,7 +259,7 @@ describe("hashing", () => {
       })
     ))
 
-  test("that is turned away is not held against whoever tried", () =>
+  test("that is turned away is not held against the person who tried", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -300,7 +300,7 @@ describe("hashing", () => {
       })
     ))
 
-  test("that nobody waited for, or that the server failed, counts against no network", () =>
+  test("that was given up, or that the server failed, counts against no network", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)

@@ -253,7 +253,7 @@ describe("what is kept of failures", () => {
       })
     ))
 
-  test("is told again by whoever knows of it, where the store has lost it", () =>
+  test("is told again by a process that knows of it, where the store has lost it", () =>
     run(
       Effect.gen(function* () {
         const storage = yield* Storage
@@ -386,7 +386,7 @@ describe("guessing over several processes", () => {
       })
     ))
 
-  test("in one workspace slows nobody down in another", () =>
+  test("in one workspace slows no sign-in down in another", () =>
     run(
       Effect.gen(function* () {
         const { one, other } = yield* two
@@ -404,7 +404,7 @@ describe("guessing over several processes", () => {
 })
 
 describe("a success in one process", () => {
-  test("ends the wait in another, once somebody has waited there", () =>
+  test("ends the wait in another, once a person has waited there", () =>
     run(
       Effect.gen(function* () {
         const { one, other } = yield* two
@@ -492,7 +492,7 @@ describe("a success in one process", () => {
 })
 
 describe("what processes tell of failures", () => {
-  test("names nobody and no place", () =>
+  test("names no person and no place", () =>
     run(
       Effect.gen(function* () {
         const { one } = yield* two
@@ -515,7 +515,7 @@ describe("what processes tell of failures", () => {
       })
     ))
 
-  test("is kept for an hour where nobody has to wait yet, and for a day where somebody has", () =>
+  test("is kept for an hour where no sign-in has to wait yet, and for a day where one has", () =>
     run(
       Effect.gen(function* () {
         const { one } = yield* two

@@ -127,7 +127,7 @@ describe("guessing from one place", () => {
     expect(passed(throttle, spray("login"))).toBe(800)
     expect(wait(throttle, from(place(5000), "next"))).toBe(2)
     expect(passed(throttle, [from(place(5000, 2), "login 1"), from("192.0.2.9", "login 2")])).toBe(2)
-    // Who is known there is nobody's neighbour.
+    // A known browser does not share the count of its neighbours.
     expect(passed(throttle, [{ ...known, network: place(5000) }])).toBe(1)
     expect(passed(throttle, spray("other"), later(t, minute))).toBe(40)
   })
@@ -156,7 +156,7 @@ describe("guessing from one place", () => {
     expect(begun).toHaveLength(800)
   })
 
-  test("does not slow an office down where everybody is right", () => {
+  test("does not slow an office down where all are right", () => {
     const throttle = new SignInThrottle()
     for (let index = 0; index < 5000; index++) {
       const attempt = from("office", `login ${index}`)
@@ -309,7 +309,7 @@ describe("guessing at one account from many places", () => {
     }
   })
 
-  test("in a stolen browser has that browser's slope, and slows nobody else", () => {
+  test("in a stolen browser has that browser's slope, and slows no other", () => {
     const throttle = new SignInThrottle()
     expect(
       passed(
@@ -343,7 +343,7 @@ test("each browser has a slope of its own for each login that it knows", () => {
 })
 
 describe("an attempt that came to no answer", () => {
-  test("is not held against anybody", () => {
+  test("is held against no person", () => {
     const throttle = new SignInThrottle()
     for (const attempt of [from("1"), known, { ...from("1"), network: undefined }]) {
       for (let tries = 0; tries < 1000; tries++) {
@@ -392,7 +392,7 @@ describe("an attempt that came to no answer among others that failed", () => {
 describe("a clock that was set back", () => {
   const before = later(t, -24 * 60 * minute)
 
-  test("makes nobody wait longer than the last failure would then", () => {
+  test("makes no person wait longer than the last failure would then", () => {
     const throttle = new SignInThrottle()
     passed(
       throttle,
@@ -447,7 +447,7 @@ describe("signing in under attack", () => {
   const guess = (browser: Browser) =>
     Effect.map(browser.signIn("ada@example.com", "a wrong guess"), ({ status }) => status)
 
-  test("asks whoever guesses to wait, and verifies nothing meanwhile", () =>
+  test("asks a guesser to wait, and verifies nothing meanwhile", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -517,7 +517,7 @@ describe("signing in under attack", () => {
       })
     ))
 
-  test("answers the same for an email that nobody has", () =>
+  test("answers the same for an email without an account", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const eve = new Browser(house)

@@ -150,7 +150,7 @@ describe("signing in", () => {
       })
     ))
 
-  test("says for whom, though the address in the request has a question mark that nobody encoded", () =>
+  test("says for whom, though the address in the request has a bare question mark", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const redirect = "https://app.example/callback?tenant=1"
@@ -323,7 +323,7 @@ describe("a sign-in that fails", () => {
       })
     ))
 
-  test("with a password beyond the limit fails as any other, whoever is meant", () =>
+  test("with a password beyond the limit fails as any other, with an account or without", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -579,7 +579,7 @@ test("a password that was changed while it was verified opens no session, and th
   )
 })
 
-test("a sign-in of somebody who changed their password, or left, while it was verified fails as any other", () =>
+test("a sign-in of a person who changed their password, or left, while it was verified fails as any other", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
       const ada = yield* addAccount(house)

@@ -131,7 +131,7 @@ test("the sign-in page names the application that asks, one with a document by i
         [nobody, undefined],
         [{ ...ledger, id: "%" }, undefined]
       ] as const
-      // A client by its document is known from when somebody first let it in.
+      // A client by its document is known from the moment when a person first let it in.
       const browser = new Browser(house)
       yield* browser.signIn()
       const consent = yield* browser.get(authorizeTarget(shown))

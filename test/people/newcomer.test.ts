@@ -334,7 +334,7 @@ describe("an invitation", () => {
     )
   })
 
-  test("for an address shows it and lets nobody change it, and leaves it open where it is for none", () =>
+  test("for an address shows it as fixed, and leaves it open where it is for none", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -353,7 +353,7 @@ describe("an invitation", () => {
       })
     ))
 
-  test("has whoever leaves out a field told so, with what they typed", () =>
+  test("tells a person who leaves out a field, with what they typed", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)

@@ -61,7 +61,7 @@ const works = (house: House, token: string) =>
     ({ status }) => status === 200
   )
 
-describe("removing somebody", () => {
+describe("removing a person", () => {
   test("ends their sessions, their sign-in and every application that they connected", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
@@ -141,7 +141,7 @@ describe("removing somebody", () => {
       })
     ))
 
-  test("tells no grant that somebody else has ended meanwhile", () =>
+  test("tells no grant that another process has ended meanwhile", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const told: Array<string> = []
@@ -157,7 +157,7 @@ describe("removing somebody", () => {
       })
     ))
 
-  test("forgets nobody whom another process has let back in meanwhile", () =>
+  test("forgets no person whom another process has let back in meanwhile", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const { book } = house.accounts
@@ -194,7 +194,7 @@ describe("removing somebody", () => {
       })
     ))
 
-  test("frees an owner's email only once nobody can take the removal back, and a member's at once", () =>
+  test("frees an owner's email only once no owner can take the removal back, and a member's at once", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -212,7 +212,7 @@ describe("removing somebody", () => {
       })
     ))
 
-  test("keeps the id for 400 days more, so that it never names somebody else, and the login for one", () => {
+  test("keeps the id for 400 days more, so that it never names another person, and the login for one", () => {
     const at = Instant.make(t0)
     const day = 24 * 60 * 60 * 1000
     const id = UserId.make("bob")
@@ -301,7 +301,7 @@ describe("removing somebody", () => {
       })
     ))
 
-  test("of an owner, where nobody can say whether there is another, is taken back", () => {
+  test("of an owner, where the store cannot say whether there is another, is taken back", () => {
     const away: Away = new Set()
     return inHouse(
       Effect.fnUntraced(function* (house) {
@@ -316,7 +316,7 @@ describe("removing somebody", () => {
         expect((yield* browser.get("/settings/members")).status).toBe(200)
         yield* remove(house, bob.id)
         expect((yield* browser.get("/settings/members")).status).toBe(303)
-        // Nobody has to be asked whether a member may go.
+        // For a member, the removal does not depend on who else is there.
         const eve = yield* addAccount(house, "eve@example.com", "member")
         away.add("list account")
         expect(yield* remove(house, eve.id)).toBe("removed")
@@ -419,7 +419,7 @@ describe("removing somebody", () => {
     expect(stopped).toBe(3)
   })
 
-  test("takes along the sessions that a new password ended and nobody could remove, once", () => {
+  test("takes along the sessions that a new password ended and the store could not remove, once", () => {
     const away: Away = new Set()
     let looked = 0
     let changes = 0
@@ -446,7 +446,7 @@ describe("removing somebody", () => {
         expect([yield* flagOf, yield* kept]).toEqual([true, 2])
         const warned = house.log.filter((line) => line.includes(`"account":"${ada.id}"`))
         expect(warned.map((line) => line.includes('"fault":"StorageUnavailable"'))).toEqual([true, true])
-        // Whoever still ends those of the first change leaves those of the second to the next run.
+        // A process that still ends those of the first change leaves those of the second to the next run.
         yield* house.accounts.finishSessions(house.workspace, first, untold(house).farewell)
         expect([yield* flagOf, yield* kept]).toEqual([true, 1])
         yield* finish(house)
@@ -545,7 +545,7 @@ describe("the last owner's removal", () => {
 })
 
 describe("owners who remove each other at once", () => {
-  test(`never leave the workspace to nobody (seed ${seed})`, async () => {
+  test(`never leave the workspace without an owner (seed ${seed})`, async () => {
     const outcomes = new Map<string, number>()
     for (let run = 0; run < 80; run++) {
       await inHouse(

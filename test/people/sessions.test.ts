@@ -122,7 +122,7 @@ test("each place tells since when, and when it was used last, the last used firs
     })
   ))
 
-test("nobody sees or ends a session of somebody else", () =>
+test("no person sees or ends a session of another", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
       const ada = yield* addAccount(house)
@@ -240,7 +240,7 @@ test("a session that ended meanwhile is not written again, whatever was under wa
   )
 })
 
-test("a session of somebody whose account is gone opens nothing", () =>
+test("a session whose account is gone opens nothing", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
       const secret = yield* sessionsIn(house).start({ id: house.accounts.book.newId(), epoch: 0 }, 0)
@@ -339,7 +339,7 @@ test("a use that another request has noted meanwhile is not noted once more", ()
     })
   ))
 
-test("who signs in once more in a browser keeps its names for applications, the latest twenty; somebody else has none of them", () =>
+test("a second sign-in in a browser keeps its names for applications, the latest twenty; another person has none of them", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
       const account = yield* addAccount(house)
@@ -508,7 +508,7 @@ test("a session that goes on in a new one is not over at any application, and is
   )
 })
 
-test("a session that a new password ended goes on in none, though nobody could remove it yet", () => {
+test("a session that a new password ended goes on in none, though the store could not remove it yet", () => {
   const web = new DocumentsWeb()
   const away: Away = new Set()
   return inHouse(
@@ -574,11 +574,11 @@ describe("a sign-out by an application, on a loopback host", () => {
           sought(answer)
         ]
 
-        // Outside of a session's path nobody is known, so the browser looks for it, with the same request.
+        // Outside of a session's path no session is known, so the browser looks for it, with the same request.
         for (const asked of ["/oauth/logout", named, hinted]) {
           expect(told(yield* browser.get(asked))).toEqual([200, "session-ended", asked])
         }
-        // Below it somebody is, whom a client without a hint has to ask.
+        // Below it one is, whose person a client without a hint has to ask.
         const asks = yield* browser.get(path + named)
         expect(told(asks)).toEqual([200, "end-session", undefined])
         expect(asks.body).toContain(`action="${path}/oauth/logout"`)

@@ -33,7 +33,7 @@ export const jostling =
 export const afterSomeTurns = <A, E, R>(seed: string, most: number, late: Effect.Effect<A, E, R>) =>
   Effect.andThen(turns(drawFrom(seed).below(most)), late)
 
-/** A process that is killed after so many writes, for whoever holds the counter; `Infinity` starts it again. */
+/** A process that is killed after so many writes, counted by the test; `Infinity` starts it again. */
 export const mortal =
   (life: { writes: number }) =>
   (below: Store): Store => {
@@ -45,7 +45,7 @@ export const mortal =
     )
   }
 
-/** Runs them all at once; whoever has to wait for a turn does so on the test's clock. */
+/** Runs them all at once; an effect that has to wait for a turn does so on the test's clock. */
 export const atOnce = Effect.fnUntraced(function* <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) {
   const all = yield* Effect.forkChild(Effect.all(effects, { concurrency: "unbounded" }))
   while (all.pollUnsafe() === undefined) {

@@ -130,7 +130,7 @@ test("the id of a record is no name of a client that goes by its own", () => {
   )
 })
 
-test("a client that nobody met is fetched at its network's cost, and one that cannot be is nobody", () => {
+test("a new client's document is fetched at its network's cost, and a wrong one makes no client", () => {
   const web = new DocumentsWeb()
   const address = web.publish("https://app.example.org/client.json")
   const missing = web.publish("https://app.example.org/other.json", { client_id: address })
@@ -157,7 +157,7 @@ test("a client that nobody met is fetched at its network's cost, and one that ca
         }
         expect((yield* send({ client_id: address })).status).toBe(400)
         expect(taken).toContain("authorize ")
-        // With a record it is read anew at nobody's cost.
+        // With a record, the fetch costs no network anything.
         const app: TestClient = unregistered(address)
         yield* signInToApp(world, app)
         yield* TestClock.adjust("11 minutes")

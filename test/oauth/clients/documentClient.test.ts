@@ -129,7 +129,7 @@ describe("a document's client with keys at an address", () => {
       })
     ))
 
-  test("stays in its profile, whoever asked for it, until an owner takes it out", () =>
+  test("stays in its profile, its own choice or an owner's, until an owner takes it out", () =>
     withKeys((world, web) =>
       Effect.gen(function* () {
         const record = clientKey(ClientIdentifier.make(address))
@@ -179,7 +179,7 @@ describe("a document's client with keys at an address", () => {
       })
     ))
 
-  test("proves itself: its address alone, or an assertion for another, is nobody", () =>
+  test("proves itself: its address alone, or an assertion for another, proves nothing", () =>
     withKeys((world) =>
       Effect.gen(function* () {
         const code = yield* codeFor(world, client())

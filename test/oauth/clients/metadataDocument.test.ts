@@ -325,7 +325,7 @@ describe("an answer to the page of a client, by the document as it is then", () 
     return page
   })
 
-  test("asks nobody for a no, which is on record by the client's own id", () =>
+  test("fetches nothing for a no, which is on record by the client's own id", () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
         const page = yield* late(world, web)
@@ -379,7 +379,7 @@ describe("a document that is not there", () => {
       })
     ))
 
-  test("keeps what people granted for seven days, and asks nobody anew", () =>
+  test("keeps what people granted for seven days, and asks no person anew", () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
         let tokens = yield* signInToApp(world, clientAt())

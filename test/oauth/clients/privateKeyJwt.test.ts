@@ -384,7 +384,7 @@ const signedAs = async (header: object, claims: string) => {
 
 type Forge = (client: string, other: string) => string | Promise<string>
 
-/** What nobody gets in by, each refused as `invalid_client` without a word of why; the audit stream alone is told. */
+/** Assertions that prove no client, each refused as `invalid_client` without a reason; the audit stream has it. */
 const hostile: Readonly<Record<string, Readonly<Record<string, Forge>>>> = {
   unreadable: {
     "no signature": (client) => `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.`,
@@ -566,7 +566,7 @@ describe("a hostile assertion", () => {
     )
   )
 
-  test("gets nobody in who registered a secret, or nothing", () =>
+  test("proves no client that registered a secret, or nothing", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

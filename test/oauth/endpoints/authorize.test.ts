@@ -38,7 +38,7 @@ type Fields = Readonly<Record<string, string | undefined>>
 const ask = (world: World, client: TestClient, fields: Fields = {}, as: string | undefined = "alice") =>
   world.send("GET", authorizeTarget(client, fields), as === undefined ? {} : { as })
 
-describe("an authorization request that nobody is sent anywhere for", () => {
+describe("an authorization request that redirects no browser", () => {
   const cases: ReadonlyArray<readonly [string, (target: string) => string, string]> = [
     ["no client_id", (target) => target.replace(/client_id=[^&]*&/, ""), "client_missing"],
     [
@@ -89,7 +89,7 @@ describe("an authorization request that nobody is sent anywhere for", () => {
       ))
   }
 
-  test("a client that an owner disabled, or that nobody let in for too long", () =>
+  test("a client that an owner disabled, or that no person let in for too long", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -110,7 +110,7 @@ describe("an authorization request that nobody is sent anywhere for", () => {
     ))
 })
 
-test("an authorization request while the store is away is not refused: nobody is sent anywhere, and it goes on later", () =>
+test("an authorization request while the store is away is not refused: no redirect, and it goes on later", () =>
   inWorld((world) =>
     Effect.gen(function* () {
       const client = yield* provenClient(world)
@@ -397,7 +397,7 @@ describe("the consent page", () => {
       })
     ))
 
-  test("no, after a yes that nobody has used yet, takes the code back", () =>
+  test("no, after a yes whose code is unused, takes the code back", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -435,7 +435,7 @@ describe("the consent page", () => {
       })
     ))
 
-  test("whoever has signed out meanwhile signs in again and comes back to the request", () =>
+  test("a person who has signed out meanwhile signs in again and comes back to the request", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -451,7 +451,7 @@ describe("the consent page", () => {
       })
     ))
 
-  test("a form of somebody else's session, another request, or made up, does nothing", () =>
+  test("a form of another person's session, another request, or made up, does nothing", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

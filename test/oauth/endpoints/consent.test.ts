@@ -56,7 +56,7 @@ describe("a page that was drawn for one person in one session", () => {
   )
   const pairs = readers.flatMap((drawnFor) => readers.map((postedBy) => [drawnFor, postedBy] as const))
 
-  test.each(pairs)("is answered by nobody else and nowhere else: %j, %j", (drawnFor, postedBy) =>
+  test.each(pairs)("is answered by no other person and nowhere else: %j, %j", (drawnFor, postedBy) =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -277,7 +277,7 @@ describe("an answer to the consent page", () => {
       })
     ))
 
-  test("is read against the client as it is by then: gone, or elsewhere, nobody is sent anywhere", () =>
+  test("is read against the client as it is by then: gone, or elsewhere, no browser is redirected", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const moved = yield* registerClient(world)
@@ -460,7 +460,7 @@ describe("the consent page", () => {
 
   const hint = '<span class="hint">'
 
-  test("says of a scope that nobody asked for that it came by default", () =>
+  test("says of a scope that the client did not ask for that it came by default", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -541,7 +541,7 @@ describe("a client that changes itself while a person reads the consent page", (
       })
     ))
 
-  test("is not approved under a name that nobody read", () =>
+  test("is not approved under a name that the person did not read", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, { client_name: "Photo Album" })

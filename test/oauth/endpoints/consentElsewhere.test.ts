@@ -358,7 +358,7 @@ describe("a consent page that the host draws", () => {
       { pages: drawn }
     ))
 
-  // A name of a client is a stranger's, and Node throws at whoever writes such a header: the process would end.
+  // A client chooses its name, and Node throws where a host writes such a header: the process would end.
   for (const [what, status, header] of [
     ["a header's value with a line's end in it", 200, ["x-client", "App\r\nset-cookie: planted=1"]],
     ["a header's value of characters that no header has", 200, ["x-client", "\u4f60"]],

@@ -88,7 +88,7 @@ const common = {
 }
 
 describe("what a consent page is told", () => {
-  test("of a client that registered itself, and that nobody knows", () =>
+  test("of a client that registered itself, and that no person let in", () =>
     inHost((world, shown) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, {
@@ -207,7 +207,7 @@ describe("what a consent page is told", () => {
       { places: () => ["bakery", "museum"].map((id) => ({ id: PlaceId.make(id), label: id })) }
     ))
 
-  test("of one that a person let in once: nobody has to say that they know it", () =>
+  test("of one that a person let in once: no person has to say that they know it", () =>
     inHost((world, shown) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

@@ -99,7 +99,7 @@ describe("a device", () => {
       { ...signsIn, documents: new DocumentsWeb().layer() }
     ))
 
-  test("learns that its person denied it, and that nobody came", () =>
+  test("learns that its person denied it, and that no person came", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const tv = yield* deviceClient(world)

@@ -186,7 +186,7 @@ describe("introspection by a client (RFC 7662)", () => {
     )
   })
 
-  test("rounds the expiry down to whole seconds, so that nobody trusts a token too long", () =>
+  test("rounds the expiry down to whole seconds, so that no resource server trusts a token too long", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -212,7 +212,7 @@ describe("introspection by a client (RFC 7662)", () => {
           const response = yield* by(world, client, token)
           expect([response.status, jsonOf(response)]).toEqual([200, inactive])
         }
-        // What is live but somebody else's is no refusal.
+        // A live token of another client is no refusal.
         const said = world.audit.slice(noted).map(({ event }) => event)
         expect(said.map((event) => (event._tag === "Refused" ? event.reason : event._tag))).toEqual([
           "malformed",
@@ -236,7 +236,7 @@ describe("introspection by a client (RFC 7662)", () => {
         const said = Effect.map(by(world, client, first.refresh), jsonOf)
         const before = yield* said
         yield* refresh(world, client, first.refresh)
-        // Nothing tells whoever stole it that its owner has refreshed.
+        // A thief does not learn that the owner has refreshed.
         expect([before.active, yield* said]).toEqual([true, before])
         yield* TestClock.adjust(world.services.policy.refreshGrace - 1)
         expect(yield* said).toEqual(before)
@@ -362,7 +362,7 @@ describe("introspection by a resource server", () => {
           expect(jsonOf(response)).toMatchObject({ active: true, client_id: client.id, sub: "alice" })
         }
         expect(jsonOf(yield* ask(world, { token }, bearing(key))).active).toBe(true)
-        // Whoever shows a key is no client, so nobody looks for one.
+        // A caller with a key is no client, so the server looks for none.
         expect(jsonOf(yield* ask(world, { token, client_id: "?" }, bearing(key))).active).toBe(true)
         expect(jsonOf(yield* ask(world, { token: "x" }, bearing(key)))).toEqual(inactive)
       })
@@ -459,7 +459,7 @@ describe("introspection by a resource server", () => {
       })
     ))
 
-  test("is not who shows something by a scheme that keys have not: that is a client, or nobody", () =>
+  test("is not who shows something by a scheme that keys have not: that is a client, or no caller", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

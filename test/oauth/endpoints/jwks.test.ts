@@ -17,7 +17,7 @@ const sign = (world: World) =>
   )
 
 describe("the published keys (RFC 7517)", () => {
-  test("are none, which nobody may remember, until something is signed", () =>
+  test("are none, which no cache may keep, until something is signed", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -51,7 +51,7 @@ describe("the published keys (RFC 7517)", () => {
       signing
     ))
 
-  test("are not told again to whoever has them, until they change", () =>
+  test("are not sent again to a cache that has them, until they change", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

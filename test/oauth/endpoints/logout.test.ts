@@ -70,7 +70,7 @@ describe("a request to sign out", () => {
     ],
     ["a parameter twice", () => ({ state: ["a", "b"] }), "InvalidRequest", "repeated_parameter"]
   ]
-  test.each(refused)("is refused with %s, by either method, whoever is there", (_, fields, refusal, reason) =>
+  test.each(refused)("is refused with %s, by either method, signed in or not", (_, fields, refusal, reason) =>
     atSignIn(
       Effect.fnUntraced(function* (world, client) {
         const sent = fields(yield* hintOf(world, client), client)
@@ -221,7 +221,7 @@ describe("a request to sign out", () => {
       { ...signsIn, policy: { ...signsIn.policy, registrationRows: "at_consent" } }
     ))
 
-  test("of nobody goes on where a hint says who asks, and is a page with a link where only a name does", () =>
+  test("without a session goes on where a hint says who asks, and is a page with a link where only a name does", () =>
     atSignIn(
       Effect.fnUntraced(function* (world, client) {
         const hint = yield* hintOf(world, client)
@@ -264,7 +264,7 @@ describe("a request to sign out", () => {
       })
     ))
 
-  test("is not there where nobody signs in, or where the host signs nobody out", () =>
+  test("is not there where no person signs in, or where the host signs no person out", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         expect((yield* asked(world, {})).status).toBe(404)

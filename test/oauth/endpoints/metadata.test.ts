@@ -146,7 +146,7 @@ describe("an issuer with a path", () => {
       options
     ))
 
-  test("sends whoever has no token to the metadata between host and path", () =>
+  test("sends a caller without a token to the metadata between host and path", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

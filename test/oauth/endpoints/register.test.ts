@@ -235,7 +235,7 @@ describe("registering (RFC 7591)", () => {
 })
 
 describe("who may register", () => {
-  test("nobody, where it is closed; the metadata does not speak of it", () =>
+  test("no client, where it is closed; the metadata does not speak of it", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -246,7 +246,7 @@ describe("who may register", () => {
       { registration: RegistrationPolicy.layerClosed }
     ))
 
-  test("whoever brings the initial access token, where it takes one", () =>
+  test("a client that brings the initial access token, where it takes one", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -264,7 +264,7 @@ describe("acting for the workspace", () => {
   const nobody = { redirectUri, registrationUri: "", registrationToken: "" }
   const both = { redirect_uris: [redirectUri], grant_types: ["authorization_code", "client_credentials"] }
 
-  test("is nothing that a client gives itself by an update where not everybody may register", () =>
+  test("is nothing that a client gives itself by an update where registration is not open", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -310,7 +310,7 @@ describe("acting for the workspace", () => {
 })
 
 describe("looking after a registration (RFC 7592)", () => {
-  test("shows it to whoever holds its token, without the secret", () =>
+  test("shows it to the holder of its token, without the secret", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -339,7 +339,7 @@ describe("looking after a registration (RFC 7592)", () => {
       })
     ))
 
-  test("refuses everybody else the same way, and says nothing of which clients there are", () =>
+  test("refuses any other caller the same way, and says nothing of which clients there are", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -516,7 +516,7 @@ describe("looking after a registration (RFC 7592)", () => {
 })
 
 describe("what is said is so", () => {
-  test("whoever reads the log learns which limit was reached", () =>
+  test("the log says which limit was reached", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -194,7 +194,7 @@ describe("a registration that is left to the first consent", () => {
       })
     ))
 
-  test("pushes a request, asks and revokes before anybody let it in", () =>
+  test("pushes a request, asks and revokes before a person let it in", () =>
     inRowless((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -693,7 +693,7 @@ describe("an identifier that was not given so", () => {
       })
     ))
 
-  test("is older than a client that nobody let in is kept", () =>
+  test("is older than a client is kept that no person let in", () =>
     inRowless((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

@@ -49,7 +49,7 @@ const ownersNow = (world: World, client: TestClient) =>
     )
   )
 
-describe("a request that cannot be answered, of a client that registered itself and that nobody has let in", () => {
+describe("a request that cannot be answered, of a client that registered itself and that no person has let in", () => {
   for (const as of [undefined, "alice"]) {
     test(`leads to a page with its host and a link, and never on by itself, ${as === undefined ? "before" : "after"} the sign-in`, () =>
       inWorld((world) =>
@@ -90,7 +90,7 @@ describe("a request that cannot be answered, of a client that registered itself 
     ))
 })
 
-describe("consent for a client that registered itself and that nobody has let in", () => {
+describe("consent for a client that registered itself and that no person has let in", () => {
   test("takes a tick, which the server looks for, and the page is there again without it", () =>
     inWorld((world) =>
       Effect.gen(function* () {

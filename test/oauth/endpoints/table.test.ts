@@ -161,7 +161,7 @@ describe("the documents of a server that does all there is", () => {
 })
 
 describe("the example resource", () => {
-  test("says who is calling, to nobody else", () =>
+  test("says who is calling, to that caller alone", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })

@@ -45,7 +45,7 @@ const lastReason = (world: World) => {
 }
 
 describe("the answer with tokens (RFC 6749 §5.1)", () => {
-  test("is JSON that nobody keeps, with the scope always told", () =>
+  test("is JSON that no cache keeps, with the scope always told", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -156,7 +156,7 @@ describe("a token request that is not whole (RFC 6749 §5.2)", () => {
         const client = yield* registerClient(world)
         for (const grant_type of ["password", "urn:x", "Refresh_Token"]) {
           expectRefusal(yield* tokenRequest(world, client, { grant_type }), 400, "unsupported_grant_type")
-          // Which ones there are is told to whoever has shown who they are.
+          // Only a client that has proved itself learns which grant types there are.
           expectRefusal(yield* tokenRequest(world, { ...client, secret: "x" }, { grant_type }), 401, "invalid_client")
         }
         expectRefusal(
@@ -339,7 +339,7 @@ describe("client authentication at the token endpoint (RFC 6749 §2.3)", () => {
       })
     ))
 
-  test("by a header that nobody can read is invalid_client, and names the scheme", () =>
+  test("by an unreadable header is invalid_client, and names the scheme", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, machine)

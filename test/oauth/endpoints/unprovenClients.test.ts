@@ -32,7 +32,7 @@ const records = Effect.fnUntraced(function* (world: World, client: TestClient, g
   return kept.map(({ _tag }) => _tag)
 })
 
-describe("a client that nobody let in", () => {
+describe("a client that no person let in", () => {
   test("has another 30 days by each token that it gets without a person, and goes when there is none", () =>
     inWorld((world) =>
       Effect.gen(function* () {

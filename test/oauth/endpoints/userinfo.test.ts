@@ -39,7 +39,7 @@ describe("userinfo", () => {
       })
     ))
 
-  test("has nobody to speak of where no person is behind the token", () =>
+  test("refuses a token without a person behind it", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const key = yield* world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })

@@ -143,7 +143,7 @@ describe("access without a person, where an owner approves it", () => {
       })
     ))
 
-  test("is for nobody else to have: a wrong secret is told nothing of the approval", () =>
+  test("is for no other client: a wrong secret is told nothing of the approval", () =>
     inApproved((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, machine)

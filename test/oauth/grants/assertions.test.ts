@@ -265,7 +265,7 @@ describe("an assertion that is taken", () => {
 })
 
 describe("an assertion of a person", () => {
-  test("says to the host who is meant, and an address where nobody denies that it is theirs", () => {
+  test("says to the host who is meant, and an address unless the issuer says that it is not verified", () => {
     const told: Array<unknown> = []
     return inCompany(
       ({ client, world }) =>
@@ -334,7 +334,7 @@ describe("an assertion that is refused", () => {
     )
   )
 
-  test("at a host that finds nobody by what issuers assert", () =>
+  test("at a host that finds no person by what issuers assert", () =>
     inCompany(
       ({ client, world }) =>
         Effect.gen(function* () {

@@ -530,7 +530,7 @@ describe("a document's client", () => {
       [program]
     ))
 
-  test("is on record with the request that it came by, and is nobody in another process once its host is blocked", () =>
+  test("is on record with the request that it came by, and is unknown to other processes once its host is blocked", () =>
     withProgram(
       (world) =>
         Effect.gen(function* () {

@@ -127,7 +127,7 @@ describe("an honest retry", () => {
     expect(Result.getOrThrow(again.outcome).refresh).toEqual({ token: presenting(next), key: next.refresh.key })
   })
 
-  describe("is held against whoever refreshed first", () => {
+  describe("is compared with the first refresh", () => {
     const key = ring.first.id
     const sealing = { serial: fresher.serial, key }
     const first = { network: "192.0.2.1", userAgent: "app/1" }
@@ -181,7 +181,7 @@ describe("an honest retry", () => {
       expect(retriedBy(next, elsewhere, t0).next).toBeUndefined()
     })
 
-    test("unless nobody was noted, or the key is gone that marked them", () => {
+    test("unless no caller was noted, or the key is gone that marked them", () => {
       const unknown = { network: "unknown", userAgent: "unknown" } as const
       const older = rotatedBy(first)
       const unnoted: Active = { ...older, refresh: { ...older.refresh, rotatedBy: null } }
@@ -225,7 +225,7 @@ describe("an honest retry", () => {
     expect(strict.next?._tag).toBe("Revoked")
   })
 
-  test("is theft where the grace is 0 even for whoever came first, or whose clock is behind", () => {
+  test("is theft where the grace is 0 even for the first caller, or one whose clock is behind", () => {
     const next = rotated(active(), after(1000))
     const early = refresh(next, me, ask(next, 1), { ...policy, refreshGrace: 0 }, t0, fresh)
     expect(early.next?._tag).toBe("Revoked")

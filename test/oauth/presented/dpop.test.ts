@@ -111,7 +111,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
       signing
     ))
 
-  test("has nobody's proof but its holder's remembered", () =>
+  test("has no proof remembered but its holder's", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

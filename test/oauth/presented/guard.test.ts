@@ -323,7 +323,7 @@ describe("the guard of a host's own resources", () => {
       })
     ))
 
-  test("is no guard of a resource that cannot be, for anybody", () =>
+  test("is no guard of a resource that cannot be, for any caller", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
@@ -354,7 +354,7 @@ describe("the guard of a host's own resources", () => {
       })
     ))
 
-  test("is no guard of scopes that cannot be, for anybody", () =>
+  test("is no guard of scopes that cannot be, for any caller", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
@@ -366,7 +366,7 @@ describe("the guard of a host's own resources", () => {
       })
     ))
 
-  test("answers for the host where nobody is admitted, and notes why under the request's id", () =>
+  test("answers for the host where it admits no caller, and notes why under the request's id", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const refused = yield* world.guard("/api/things", { scopes: ["api"] }, bearing("x"))
@@ -453,7 +453,7 @@ describe("what a guard needs", () => {
     expect(fault?.why).not.toBe("")
   })
 
-  test("is no token that anybody bears, where it has to be bound", () => {
+  test("is no bearer token, where it has to be bound", () => {
     expect(rowsFor(presentations, { scopes: [] })).toBe(presentations)
     expect(rowsFor(presentations, { scopes: [], dpop: "allowed" })).toBe(presentations)
     expect(rowsFor(presentations, { scopes: [], dpop: "required" })).toEqual(boundRows(presentations))
@@ -502,7 +502,7 @@ describe("what a guard needs", () => {
   })
 })
 
-describe("how somebody signed in (RFC 9470)", () => {
+describe("how the person signed in (RFC 9470)", () => {
   const now = 1_000_000
   const ago = (seconds: number, acr?: string) => ({ authenticatedAt: now - seconds * 1000, ...(acr && { acr }) })
   type Asked = Pick<Needs, "acr" | "maxAge">

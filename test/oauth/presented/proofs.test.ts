@@ -80,7 +80,7 @@ test.each([
   )
 )
 
-test("a key of the workspace, and what is no token, are shown by nobody's proof", () =>
+test("a key of the workspace, and what is no token, are shown by no proof", () =>
   inWorld(
     (world) =>
       Effect.gen(function* () {
