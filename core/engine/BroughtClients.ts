@@ -100,7 +100,7 @@ export interface BroughtClients {
     auditContext: AuditContext,
     client: Client
   ) => Effect.Effect<Client, NoSuchClient | StorageUnavailable | Contended>
-  /** It acts before anybody let it in: the record of a registration, written where there is none and there is `room`. */
+  /** It acts before a person let it in: writes the record of its registration where it has none and there is `room`. */
   readonly record: (
     workspace: OpenWorkspace,
     auditContext: AuditContext,

@@ -56,7 +56,7 @@ export interface Clients {
   readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
   /** The same, for good: where its identifier would bring it back, the record stays, as that of a client whose time is over. */
   readonly end: (workspace: WorkspaceId, client: Client, now: Instant) => Effect.Effect<void, StorageUnavailable>
-  /** Removes one on trial as if its time were over, which nobody is told; not one that a person lets in meanwhile. */
+  /** Removes one on trial as if its time were over, with no audit event; not one that a person lets in meanwhile. */
   readonly letGo: (
     workspace: WorkspaceId,
     id: ClientId,

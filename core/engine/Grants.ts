@@ -538,7 +538,7 @@ export const makeGrants = ({
         identity = identityIn(decision)
         return asks ? keepingTo(decision) : decision
       }
-      /** Nothing is spent before there is somebody who signs. */
+      /** Gets the ID token's writer first: without a key that signs, nothing is spent. */
       const first = (): Spent => {
         if (idTokens === undefined || identity === undefined || writeIdToken !== undefined) return spent
         const ready = Effect.mapEager(

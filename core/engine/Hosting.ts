@@ -126,7 +126,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
 
   const newTaking = () => base64Url(entropy.bytes(takingLength))
 
-  /** `judged`: what the address said when its holder was looked at, and was nobody who is there. */
+  /** `judged`: what the address said when no other workspace held it. Unchanged since, it is free. */
   const take = (id: WorkspaceId, address: string, judged: HostedAddress | undefined) =>
     decided(idAt(address), (found): Decision<void, HostingRefused, Hosted> => {
       const known = found?._tag === "Address" ? found : undefined

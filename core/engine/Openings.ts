@@ -151,7 +151,7 @@ interface Known {
   readonly version: number | undefined
   /** When its record was read last; over a store that counts what is written, how much had been by then. */
   asOf: number
-  /** How often this process had changed it by then, and until now: where it has since, nobody goes on with what is known. */
+  /** How often this process had changed it by then, and until now: where it has since, what is known is stale. */
   readonly seen: number
   readonly changes: number
 }
@@ -181,7 +181,7 @@ export const makeOpenings = (
   const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
   /** Those that moved away from this process. It takes none of them back by itself: another process serves it now. */
   const lost = new LruMap<WorkspaceId, Pick<Workspace, "issuer">>(workspacesKept)
-  /** When the store last said nothing of one that nobody opened here. */
+  /** When the store last had no record of a workspace that this process has not opened. */
   const passedOver = new LruMap<WorkspaceId, Instant>(workspacesKept)
 
   const remember = (from: Workspace, record: Known["record"], when: When): OpenWorkspace => {
@@ -270,7 +270,7 @@ export const makeOpenings = (
   const isLost = (workspace: OpenWorkspace): boolean =>
     ofIts(workspace) === undefined && lost.get(workspace.id)?.issuer === workspace.issuer
 
-  /** What owners listed in a workspace that nobody opened here yet, as after a start. Reading it opens nothing. */
+  /** What owners listed in a workspace that this process has not opened, as after a start. Reading it opens nothing. */
   const lookedInto = (workspace: OpenWorkspace, now: Instant): Effect.Effect<OpenWorkspace> => {
     const { id, issuer } = workspace
     const before = passedOver.get(id)

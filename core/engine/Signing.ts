@@ -139,7 +139,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     decide: (found: SigningKeys) => { readonly keys: SigningKeys | undefined; readonly outcome: A }
   ): Effect.Effect<A, StorageUnavailable | Contended> =>
     transact(records, entropy, id, id, (stored): Decision<A, never, SigningKeys> => {
-      // Keys of the issuer before are nobody's: their private parts do not unwrap under this one.
+      // Keys of the issuer before count as none: their private parts do not unwrap under this one.
       const found = stored?.issuer === issuer ? stored : { id, issuer, keys: [] }
       const decided = decide(found)
       recent.forget(id, id)

@@ -58,8 +58,8 @@ export class UnwrittenUses {
   }
 
   /**
-   * A use that could not be written comes last the next time, behind all of its workspace and kind, and those behind
-   * everything else: what one cannot do the others often cannot do either, and they are to keep nobody waiting.
+   * Puts a use that could not be written behind all of its workspace and kind, and those behind every other use: where
+   * one write fails, the others of its kind often fail too, and the rest does not wait for them.
    */
   postpone({ id, thing, workspace }: Use): void {
     const kin = [...this.uses].filter(([, use]) => isOf(use, thing, workspace))

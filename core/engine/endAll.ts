@@ -31,7 +31,7 @@ const ownedBy =
   (slice) =>
     grants.ofUser(workspace, user, slice)
 
-/** The grants of everybody, where nobody is named: the whole store is read, so never for a request of a stranger's. */
+/** The grants of all people, where no person is named. It reads the whole store: never for a stranger's request. */
 const everybodys = ({ scan }: StorageScan["Service"], policy: Policy, workspace: WorkspaceId): GrantList => {
   const read = decodeBody(grantKind(policy))
   return ({ after, limit }) =>
@@ -46,8 +46,8 @@ const matched = { onFailure: (): ReadonlyArray<Grant> => [], onSuccess: ({ value
 
 /**
  * Ends what people let clients have, with everything that came of it: one list, and one write for each grant. What has
- * ended is passed over, so it can be called again wherever it broke off, and answers how many it ended itself. Whoever left
- * a place is to be taken out of it first: a grant that is approved after that has another place, or none.
+ * ended is passed over, so it can be called again wherever it broke off, and answers how many it ended itself. The host
+ * takes a person who left a place out of it first: a grant that is approved after that has another place, or none.
  */
 export const endAll = Effect.fn("engine.endAll")(function* (
   services: Parts,

@@ -8,8 +8,9 @@ import type { RecordKind } from "./Records.ts"
 
 /*
  * The outbox of logout calls (OpenID Connect Back-Channel Logout): a record for each call that a client is due, in the
- * order of their ids, and one queue for each client, which says who delivers them and when. Whoever adds a call writes it
- * first and wakes the queue after; whoever finds no call puts the queue to sleep, unless it was woken meanwhile.
+ * order of their ids, and one queue for each client, which says which process delivers them and when. A process that
+ * adds a call writes it first and wakes the queue after; one that finds no call puts the queue to sleep, unless it was
+ * woken meanwhile.
  */
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -139,8 +140,8 @@ const longestPause = 60 * minute
 export const pauseAfter = (failures: number): Millis => Math.min(longestPause, firstPause * 2 ** (failures - 1))
 
 /**
- * The first call failed: all wait, so that none passes it. Its failures are its own, whoever saw them, and whatever was
- * delivered meanwhile.
+ * The first call failed: all wait, so that none passes it. Failures count for that call alone, whichever process saw
+ * them and whatever was delivered meanwhile.
  */
 export const failed = (queue: LogoutQueue, by: string, { id }: LogoutCall, now: Instant): LogoutQueue | undefined => {
   if (!isOwn(queue, by)) return undefined

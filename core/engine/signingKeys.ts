@@ -126,7 +126,7 @@ const grown = (keys: SigningKeys, key: SigningKey, now: Instant): SigningKeys =>
 
 /**
  * With a key that signs now what lives so long; the same keys where there is one. The first of its algorithm signs at
- * once, since nobody has keys of it that could be too old. `undefined`: it takes a new one, and none was drawn.
+ * once, since no reader can have cached keys of it that are stale. `undefined`: it takes a new one, and none was drawn.
  */
 export const readyFor = (
   keys: SigningKeys,
@@ -178,8 +178,8 @@ export const retire = (
 }
 
 /**
- * Without a key that others may have: what it signed is good for nothing from now on, for whoever asks for the keys. One
- * that signs has the drawn one in its place at once.
+ * Without a key that others may have: what it signed fails from now on at every reader that fetches the keys. One that
+ * signs has the drawn one in its place at once.
  */
 export const withdrawn = (
   keys: SigningKeys,

@@ -61,7 +61,7 @@ const slug = (value: string): string => value.replace(/[^A-Za-z0-9]+/g, "-")
 /** A value that tells one header from another of its name; long ones are alone under theirs. */
 const telling = (value: string): boolean => value.length <= 24 && /[a-z]/i.test(value)
 
-/** `values`: what the header has in all the answers that were made. One that nobody knows here may hold anything. */
+/** `values`: what the header has in all the answers that were made. One that is not in `known` may hold anything. */
 export const documentedHeader = (name: string, values: ReadonlyArray<string>, required: boolean): DocumentedHeader => {
   const { description, schema = undefined, written = name } = known[name] ?? { schema: text }
   const only = schema === undefined ? [...new Set(values)] : []

@@ -64,7 +64,7 @@ interface Placed {
   readonly place: PlaceId
 }
 
-/** What an answer says of the place: a form's text is anybody's, so it counts where the offer has it. */
+/** The place that an answer names. A form can be posted with any text, so only a place of the offer counts. */
 export type Chosen =
   | { readonly _tag: "Chosen"; readonly place: OfferedPlace | undefined }
   /** The page stands, and asks again. */

@@ -81,7 +81,7 @@ export const openRequestUri = (
   return Result.succeed({ id, visit: bytes[at.visit] === visits.begins ? "begins" : "continues" })
 }
 
-/** The request of a browser that goes on with it, after sign-in or as somebody else; of a device, with its code. */
+/** The request of a browser that goes on with it, after sign-in or as another person; of a device, with its code. */
 export const queryOfVisit = (
   sealer: Sealer,
   place: Place,

@@ -74,8 +74,8 @@ const hintMalformed = new InvalidRequest({
 })
 
 /**
- * OpenID Connect Core §3.1.2.1: whom a hint names, expired or not. One that was given to another client, or that nobody here
- * signed, names nobody.
+ * OpenID Connect Core §3.1.2.1: the person whom a hint names, expired or not. A hint that was given to another client,
+ * or that this server did not sign, is refused.
  */
 export const readHint = (
   services: Pick<Services, "idTokens">,

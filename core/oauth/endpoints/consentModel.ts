@@ -20,7 +20,7 @@ const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace):
         return name === undefined ? { at } : { at, name }
       })
 
-/** Where a browser comes back to an authorization request, after sign-in or as somebody else. */
+/** Where a browser comes back to an authorization request, after sign-in or as another person. */
 export const returnUrlOfRequest = ({ workspace }: Call, { query }: { readonly query: string }): string =>
   addressOf(authorizeAt(workspace), query)
 

@@ -45,8 +45,8 @@ export const verifierFault = (
 }
 
 /**
- * RFC 6749 §4.1.2: a code becomes tokens, once. A second time, a second party holds it, and the grant ends; but not by
- * whoever only saw the code go by, and has no verifier: with PKCE a code alone is worth nothing, and ends nothing.
+ * RFC 6749 §4.1.2: a code becomes tokens, once. A second use ends the grant, since a second party holds the code. With
+ * PKCE only a use with the verifier ends it, so that an attacker who merely saw the code ends nothing.
  */
 const redeem = (
   grant: Grant | undefined,

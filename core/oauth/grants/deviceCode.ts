@@ -39,8 +39,8 @@ const form = {
 type Opened = Omit<Read<typeof form>, "device_code">
 
 /**
- * RFC 8628 §3.5: what a person approved becomes tokens, once, for the device that asked. A second time, somebody else
- * holds the code, or the tokens never arrived: both ways nobody is served by their living on.
+ * RFC 8628 §3.5: what a person approved becomes tokens, once, for the device that asked. A second use ends the grant: a
+ * second party holds the code, or the tokens never arrived.
  */
 const fetch = (
   grant: Grant | undefined,
