@@ -8,7 +8,7 @@ import { allScopes, type ScopeRegistry, Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 import { BroughtIdentifier, ClientIdentifier } from "./ClientIdentifier.ts"
 
-/** What a client tells about itself to people. Nothing is decided by it, and all of it is somebody's claim. */
+/** What a client tells people about itself: an unverified claim, so nothing is decided by it. */
 export const About = Schema.Struct({
   client_name: Schema.optionalKey(Schema.String),
   client_uri: Schema.optionalKey(Schema.String),
@@ -193,7 +193,7 @@ export const shownIdentifier = ({ id, origin }: Client): ClientIdentifier =>
 /** What people read where a client is named, also where it gave no name. */
 export const displayName = (client: Client): string => client.about.client_name ?? shownIdentifier(client)
 
-/** A client that nobody answers for and nobody has let in: it is forgotten where it is not used, or where it is crowded. */
+/** A client that registered itself and that no person has let in: it is forgotten where it is unused or crowded out. */
 export const isOnTrial = (client: Client): client is Client & { readonly expiresAt: Instant } =>
   isStranger(client) && client.expiresAt !== null
 
@@ -213,7 +213,7 @@ export const proven = (client: Client, now: Instant): Option.Option<Client> =>
 export const isDue = (expiresAt: Instant, now: Instant, { unusedClientTtl }: Policy): boolean =>
   later(now, unusedClientTtl) - expiresAt >= unusedClientTtl / 30
 
-/** It was used without a person, which tells nobody that it is wanted here, but that somebody uses it. */
+/** A use without a person prolongs the trial, and does not end it: no person has said that the client is wanted. */
 export const used = (client: Client, now: Instant, policy: Policy): Option.Option<Client> =>
   isOnTrial(client) && isKnown(client, now) && isDue(client.expiresAt, now, policy)
     ? Option.some({ ...client, expiresAt: later(now, policy.unusedClientTtl) })

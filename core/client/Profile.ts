@@ -6,8 +6,8 @@ import { type Client, isPublic } from "./Client.ts"
 import { clientMember } from "./ClientMember.ts"
 
 /**
- * What a client is held to beyond what the protocol asks of all: a rule is a column, a profile is a row. Whoever checks
- * a rule reads its column and never a profile's name.
+ * What a client is held to beyond what the protocol asks of all: a rule is a column, a profile is a row. The check of a
+ * rule reads its column and never a profile's name.
  */
 export interface Profile {
   readonly name: ProfileName
@@ -56,7 +56,7 @@ const profiles: Readonly<Record<ProfileName, Profile>> = {
     otherRedirects: true,
     refuses: []
   },
-  /** FAPI 2.0 Security Profile, §5.3.2 and §5.4. The `iss` of an authorization response (RFC 9207) everybody gets. */
+  /** FAPI 2.0 Security Profile §5.3.2 and §5.4. Every client gets the `iss` of an authorization response (RFC 9207). */
   fapi2: {
     name: "fapi2",
     title: "FAPI 2.0 Security Profile",

@@ -66,9 +66,9 @@ const aboutIn = (said: Members): Members =>
 const aboutNames = Object.keys(About.fields)
 
 /**
- * A registration that says the same. Written for servers of every kind, a document names grant types and redirect URIs that
- * are none here: they are left out beside ones that are. A client that nobody registered acts for people only, and gets
- * from no document what an owner gives.
+ * A registration that says the same. Written for servers of every kind, a document names grant types and redirect URIs
+ * that are none here: they are left out beside ones that are. An unregistered client acts for people only, and no
+ * document gives it what an owner gives.
  */
 const registrationOf = (tables: Tables, said: Members): Members => {
   const rest = Object.entries(said).filter(([name]) => !aboutNames.includes(name))

@@ -61,7 +61,7 @@ const subjectType = clientMember({
   )
 })
 
-/** OpenID Connect Core §3.1.2.1: seconds. Nobody stays signed in for a hundred years. */
+/** OpenID Connect Core §3.1.2.1: seconds, up to a hundred years: no session lasts longer. */
 export const MaxAge = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_155_760_000 }))
 
 export const defaultMaxAge = clientMember({ name: "default_max_age", schema: MaxAge })

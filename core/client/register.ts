@@ -313,8 +313,8 @@ const keepGiven = (before: Client, after: Client, { grantTypes }: Tables): Clien
 
 /**
  * RFC 7592 §2.2: what was registered is replaced by what is sent. The secret stays what it was, unless the client had
- * none and needs one now. `isOpen`: anybody could register the like anew. Elsewhere nobody comes to act for the workspace
- * by this way who was not let in for it.
+ * none and needs one now. `isOpen`: any caller could register the same anew. Otherwise the update adds no grant type
+ * that acts for the workspace.
  */
 export const reregister = (
   tables: Tables,

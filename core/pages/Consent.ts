@@ -166,7 +166,7 @@ const origin = (place: Place, model: ConsentPage): Html =>
         }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself${model.client.userCode === undefined && " and know the address that it returns you to"}.</p></div>`
       : html``
 
-/** Each with its host: who registered the address may want it to look like a page of somebody else's. */
+/** Each with its host: the client that registered the address may want it to look like another site's page. */
 const ownPages = ({ client: { policyUri, tosUri } }: ConsentPage): Html | false => {
   const links = [
     { label: "Privacy policy", uri: policyUri },

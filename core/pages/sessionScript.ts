@@ -5,7 +5,7 @@ import { type Html, scriptTag } from "./Html.ts"
 
 /**
  * Where sessions have a path of their own: `kept` where the browser is to remember this session's; otherwise the address
- * without one that it goes on to, below the path that it remembers, unless that is `left`: nobody is signed in there.
+ * without one that it goes on to, below the path that it remembers, unless that is `left`: its person is signed out.
  */
 export type SessionOfPage = "kept" | { readonly sought: string; readonly left?: string | undefined }
 

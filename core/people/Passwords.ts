@@ -8,7 +8,7 @@ export type Password = Redacted.Redacted<string>
 
 /** Each hash holds 19 MiB while it runs. */
 const atOnce = 4
-/** Of them, strangers have at most this many, and so has everybody else: one is always left for the others. */
+/** Of them, strangers have at most this many, and so have known people: one is always left for the others. */
 const atOnceOfOnes = 3
 /** Waiting in either queue: a few seconds of work; more are refused. */
 const waitingMost = 128
@@ -16,7 +16,7 @@ const waitingMost = 128
 const strangersOfOne = 8
 
 /**
- * Who waits for a hash: somebody who has been here, by a device that signed in before, a session or a command; or a
+ * Who waits for a hash: a person who has been here, by a device that signed in before, a session or a command; or a
  * stranger, of a network if the runtime knows the peer.
  */
 export type Waiting = "known" | { readonly network: string | undefined }
@@ -72,7 +72,7 @@ export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
   const permits = Semaphore.makeUnsafe(atOnce)
   const known = emptyQueue()
   const strangers = emptyQueue()
-  /** No more rows than there is room for in the queue of strangers, and none for those of whom nobody knows the network. */
+  /** By network. No more rows than there is room for in the queue of strangers, and none without a network. */
   const ofOne = new Map<string | undefined, number>()
 
   const bounded = <A>(work: Effect.Effect<A>, who: Waiting): Effect.Effect<A, Overloaded> =>

@@ -24,8 +24,8 @@ const systems = [
 const readMost = 512
 
 /**
- * A browser in words that its person knows it by. What it says of itself is anybody's to write, so that nothing but these
- * words is kept of it, and nothing is decided by it.
+ * A browser in words that its person knows it by. A caller can send any User-Agent, so only these words are kept of it,
+ * and nothing is decided by it.
  */
 export const browserOf = (userAgent: string | null | undefined): string | undefined => {
   const text = (userAgent ?? "").slice(0, readMost)

@@ -20,7 +20,7 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
   ...(session.before === undefined ? {} : { before: session.before })
 })
 
-/** `left`: the session's path where nobody is signed in, so that the browser goes back there no more. */
+/** `left`: the session's path where no person is signed in, so that the browser goes back there no more. */
 const loginAt = (base: string, returnTo: string, { loginHint = "" }: SignInHints = {}, left?: string): string => {
   const email = Option.getOrUndefined(normaliseEmail(loginHint))
   return `${base}/login?return_to=${encodeURIComponent(returnTo)}${
@@ -58,7 +58,7 @@ export const resourceOwnerLayer = Layer.effect(
       const password = Redacted.make(base64Url(entropy.bytes(32)), { label: "password" })
       return yield* accounts.open(workspace, { email: address.value, name: "", role: "member", password }).pipe(
         Effect.map(({ id }) => Option.some(id)),
-        // Somebody has it by now, or nobody can.
+        // Another call made the account meanwhile, or none can.
         Effect.catchTag("AccountRefusal", () =>
           Effect.map(
             accounts.book.byEmail(workspace, address.value),

@@ -43,8 +43,8 @@ export const signedInAnew = (
   )
 
 /**
- * The session that the browser had before. Of the same person, it goes on in the new one, so that nobody who signs in once
- * more is signed out of their applications.
+ * The session that the browser had before. The same person's goes on in the new one, so that a second sign-in does not
+ * sign them out of their applications.
  */
 const replaced = Effect.fnUntraced(function* (
   services: Services,

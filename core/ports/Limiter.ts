@@ -63,8 +63,8 @@ const perHour = (count: number) => (60 * 60 * second) / count
 
 /**
  * What each caller may do before being asked to wait. Generous: they stop floods and loops, not people. Callers that
- * have shown who they are have a share of their own; an address has one only where nobody is known yet, and a large
- * one, since hosted products send many people through few addresses.
+ * have shown who they are have a share of their own; an address has one only where the caller is not known yet, and a
+ * large one, since hosted products send many people through few addresses.
  */
 export const allowances = {
   /** Requests of a client that has shown a credential, those about its own registration included. */

@@ -86,9 +86,9 @@ export class ResourceOwner extends Context.Service<
     /** Where to send the browser to sign in, so that it comes back to `returnTo`: a path of the issuer's origin. */
     readonly signInAt: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked, hints?: SignInHints) => string
     /**
-     * Where somebody goes who wants to be somebody else, and comes back from in the same way. Needed where `signInAt`
-     * sends whoever is signed in straight back; without it, `signInAt`. Who is `asked` for a `login` signs in, even as
-     * the same person.
+     * Where a person goes to sign in as another, and comes back from in the same way. Needed where `signInAt` sends a
+     * person who is signed in straight back; without it, `signInAt`. Who is `asked` for a `login` signs in, even as the
+     * same person.
      */
     readonly switchAt?: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked, hints?: SignInHints) => string
     /**
@@ -100,11 +100,11 @@ export class ResourceOwner extends Context.Service<
       request: HttpRequest,
       signedIn: SignedIn
     ) => Effect.Effect<HeaderPairs, Contended | StorageUnavailable>
-    /** Where sessions have a path of their own, a page may have to find it before somebody counts as signed out. */
+    /** Where sessions have a path of their own, a page may have to find it before the person counts as signed out. */
     readonly hasSessionPaths?: true
     /**
      * Whether this is the person's password; if so, `confirmedAt` is now from the next request on. With it, forms of the
-     * settings that make keys, or let somebody in, ask for the password after a while; without it, they never do.
+     * settings that make keys, or let a person in, ask for the password after a while; without it, they never do.
      */
     readonly confirm?: (
       workspace: Workspace,
@@ -121,8 +121,8 @@ export class ResourceOwner extends Context.Service<
       user: UserId
     ) => Effect.Effect<ReadonlyArray<UserPlace>, StorageUnavailable>
     /**
-     * The person whom an assertion means: one who is here, or, where `make`, one who is let in by it. Without it, no
-     * assertion of anybody is taken.
+     * The person whom an assertion means: one who is here, or, where `make`, one who is let in by it. Without it,
+     * every assertion is refused.
      */
     readonly asserted?: (
       workspace: Workspace,

@@ -11,7 +11,7 @@ export class Workspaces extends Context.Service<
     /** At once, of those that are at hand. */
     readonly resolve: (request: HttpRequest) => Workspace | undefined
     /**
-     * Asked where `resolve` knows none: of workspaces that are kept elsewhere. Anybody may write any host, so an
+     * Asked where `resolve` knows none: of workspaces that are kept elsewhere. A caller may write any host, so an
      * implementation bounds what it asks and keeps. Default: those at hand are all that there are.
      */
     readonly find?: (request: HttpRequest) => Effect.Effect<Workspace | undefined, StorageUnavailable>

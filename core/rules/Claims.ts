@@ -98,7 +98,7 @@ export const toldClaims = (
 export interface ClaimsAsked {
   readonly userinfo: ReadonlyArray<string>
   readonly idToken: ReadonlyArray<string>
-  /** Whom the ID token has to name, where it asks for somebody. */
+  /** The person whom the ID token has to name, where the request asks for one. */
   readonly sub: string | undefined
   /** Strengths without any of which the request is to fail. */
   readonly acr: ReadonlyArray<string> | undefined

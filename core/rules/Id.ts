@@ -18,7 +18,7 @@ export type ClientId = typeof ClientId.Type
 export const AuthorizationRequestId = Random128.pipe(Schema.brand("AuthorizationRequestId"))
 export type AuthorizationRequestId = typeof AuthorizationRequestId.Type
 
-/** Who a person is within a workspace: the `sub` that clients see. It never names somebody else later. */
+/** Who a person is within a workspace: the `sub` that clients see. It never names another person later. */
 export const UserId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("UserId"))
 export type UserId = typeof UserId.Type
 

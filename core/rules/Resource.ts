@@ -61,7 +61,7 @@ export type ResourceAddress = typeof ResourceAddress.Type
 
 export const isResourceAddress = (text: unknown): text is ResourceAddress => typeof text === "string" && isAddress(text)
 
-/** How access tokens are written: as sealed references that this server reads, or as JWTs (RFC 9068) for anybody. */
+/** How access tokens are written: as sealed references that this server reads, or as JWTs (RFC 9068) for any reader. */
 export const AccessTokenFormat = Schema.Literals(["opaque", "jwt"])
 export type AccessTokenFormat = typeof AccessTokenFormat.Type
 

@@ -151,7 +151,7 @@ export const signsIn = (scope: Scopes): boolean => scope.some((name) => name ===
 /** Whether people can sign in by OpenID Connect. */
 export const offersOpenId = (registry: ScopeRegistry): boolean => registry.some(({ name }) => name === openId)
 
-/** Without `openid`, which takes somebody who signs; with a registry of nothing else, as it is. */
+/** Without `openid`, for a server that signs no ID tokens; a registry of nothing else stays as it is. */
 export const withoutOpenId = (registry: ScopeRegistry): ScopeRegistry => {
   const [first, ...others] = registry.filter(({ name }) => name !== openId)
   return first === undefined || others.length + 1 === registry.length ? registry : [first, ...others]
@@ -181,7 +181,7 @@ export const scopesNamed = (registry: ScopeRegistry, names: ReadonlyArray<string
   return found.length > 0 && isWithin(names, found) ? found : undefined
 }
 
-/** All that let somebody use the API: those of OpenID Connect are about who a person is. */
+/** The scopes that let a client use the API: those of OpenID Connect tell who a person is. */
 export const apiScopes = (registry: ScopeRegistry): Scopes =>
   pick(registry, ({ name }) => !openIdScopes.some((scope) => scope.name === name))
 
