@@ -30,7 +30,7 @@ export interface Worth {
   readonly place: PlaceName | null
 }
 
-/** What a token says to everybody who can read it (RFC 9068 §2.2). */
+/** What a token says to every party that can read it (RFC 9068 §2.2). */
 export interface Readable extends Worth {
   readonly issuedAt: number
   readonly expiresAt: number
@@ -76,7 +76,7 @@ export type Expectation =
       readonly boundTo: KeyName | null
       /** `same`: byte for byte what that command was answered. */
       readonly refresh: "none" | "new" | { readonly sameAs: Ref }
-      /** `null`: the access token is a reference that nobody else reads. */
+      /** `null`: the access token is a reference that only the server reads. */
       readonly readable: Readable | null
       /** `null`: there is no ID token. */
       readonly identity: Identity | null
@@ -84,7 +84,7 @@ export type Expectation =
   | { readonly _tag: "Unknown" }
   | (Worth & { readonly _tag: "Known" })
   | { readonly _tag: "Done"; readonly status: number }
-  /** `worth`: what a guard tells whoever it lets a call through to. */
+  /** `worth`: what a guard tells the handler that it lets a call through to. */
   | {
       readonly _tag: "Admitted"
       readonly user: string | null

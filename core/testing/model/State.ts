@@ -106,7 +106,7 @@ export type GrantName = `grant#${Ref}` | `service#${Ref}` | `asserted#${Ref}`
 export interface Grant {
   readonly name: GrantName
   readonly client: Ref
-  /** Nobody, where the client acts for the workspace. */
+  /** `null`: the client acts for the workspace. */
   readonly user: string | null
   /** Where it was approved: the page, or the pushed request or the device that it was about. */
   readonly page: Ref | null
@@ -187,13 +187,13 @@ export interface Trust {
   readonly since: number
 }
 
-/** What an issuer said about somebody. */
+/** What an issuer said about a person. */
 export interface Assertion extends Attest {
   readonly issuedAt: number
   readonly expiresAt: number
 }
 
-/** What a client signed and showed: nobody takes it again before it would be refused for its age. */
+/** What a client signed and showed: the server does not take it again before it would refuse it for its age. */
 export interface Spent {
   readonly client: Ref
   readonly of: Ref

@@ -86,7 +86,7 @@ export const longestSigned = 5 * minute
 export const assertionLeeway = 10 * second
 export const longestAssertion = 60 * minute
 
-/** What a server does that nobody has configured. */
+/** The settings of a server without any configuration. */
 export const defaultWorld: World = {
   seed: 1,
   startsAt: 1_795_219_200_000,

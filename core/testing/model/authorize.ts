@@ -14,9 +14,9 @@ export interface AuthorizeFacts extends Facts {
   readonly redirectFits: boolean
   readonly scope: ReadonlyArray<Scope>
   readonly target: Target
-  /** Whom `id_token_hint` names, and to whom: a request that signs nobody in never looks at it. */
+  /** Whom `id_token_hint` names, and to whom: a request that is no sign-in never looks at it. */
   readonly hint: IdToken | undefined
-  /** Whom `claims` name, if anybody. */
+  /** The person whom `claims` name, if any. */
   readonly only: string | undefined
 }
 
@@ -34,8 +34,8 @@ const fits = (sent: string, registered: string): boolean =>
 const page = ({ state }: Facts) => [{ expect: { _tag: "Page" } as const, next: state }]
 
 /**
- * RFC 6749 §4.1.2.1 and RFC 9207 §2: back to the client, with what was wrong. RFC 9700 §4.11.2: of a client that nobody
- * has approved yet, a page tells.
+ * RFC 6749 §4.1.2.1 and RFC 9207 §2: back to the client, with what was wrong. RFC 9700 §4.11.2: of a client that no
+ * person has approved yet, a page tells.
  */
 const sentBack =
   (...error: ReadonlyArray<string>) =>
@@ -120,7 +120,7 @@ export const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
   }
 ]
 
-/** OpenID Connect Core §3.1.2.1: whether the session will not do, whoever's it is. Nobody signs in a second time. */
+/** OpenID Connect Core §3.1.2.1: whether the session is too old or another's. No person signs in a second time. */
 const needsSignIn = ({ command, hint, only, state, world }: AuthorizeFacts): boolean => {
   const { fresh, user } = command
   const isTooOld = fresh !== undefined && (fresh === 0 || state.now > world.startsAt + fresh * 1000)

@@ -66,7 +66,7 @@ const isHere = (state: State, workspace: WorkspaceNumber, subject: string): bool
 
 const homeOf = ({ presenter }: ProofFacts): WorkspaceNumber => presenter?.workspace ?? 0
 
-/** What no assertion may be: nobody is let in by such a one, and nothing is written. */
+/** What no assertion may be: such a one lets no person in and writes nothing. */
 const untrue: ReadonlyArray<Fault<BringFacts>> = [
   {
     name: "an assertion of an issuer that no owner trusts is nothing (RFC 7523 §3)",
@@ -229,7 +229,10 @@ const factsOf = (facts: Facts, command: Bring): BringFacts => {
   }
 }
 
-/** Of what assertion and issuer allow, that which is asked for; where neither says and nobody asks, what is usual. */
+/**
+ * What the client asks for, of the scopes that assertion and issuer allow. Where it asks for none: all that they allow,
+ * or the usual ones where neither sets a limit.
+ */
 const scopeOf = (
   { world }: Facts,
   command: Bring,

@@ -31,7 +31,7 @@ const admitted = ({ state, standing, command, world }: CheckFacts): ReadonlyArra
 const hasScope = ({ standing, command }: CheckFacts): boolean =>
   standing._tag === "access" &&
   (reaches(standing.access.scope, command.at === "userinfo" ? "profile" : "api") ||
-    // OpenID Connect Core §5.3: whoever was signed in may be asked about.
+    // OpenID Connect Core §5.3: the token of a sign-in may ask about its person.
     (command.at === "userinfo" && standing.access.scope.includes("openid")))
 
 /** None of what it names is the place where it is shown, or above that. Userinfo may be a place of its own. */

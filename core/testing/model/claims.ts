@@ -4,7 +4,7 @@ import type { Scope } from "./State.ts"
 const isOneOf = (claims: ClaimsAsked | undefined, ...all: ReadonlyArray<ClaimsAsked>): boolean =>
   claims !== undefined && all.includes(claims)
 
-/** OpenID Connect Core §5.5: a claim by its name brings the scope that covers it, of a request that signs somebody in. */
+/** OpenID Connect Core §5.5: in a sign-in request, a claim by its name brings the scope that covers it. */
 export const widenedBy = (claims: ClaimsAsked | undefined, scope: ReadonlyArray<Scope>): ReadonlyArray<Scope> =>
   scope.includes("openid") &&
   !scope.includes("profile") &&

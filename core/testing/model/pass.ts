@@ -21,7 +21,7 @@ const withoutOldestKey = (state: State): State => {
   return { ...state, keys, clients: new Map(clients) }
 }
 
-/** The first key seals, all open: adding one logs nobody out, dropping one ends what it sealed. */
+/** The first key seals, all open: adding one signs no person out, dropping one ends what it sealed. */
 export const keepHouse = ({ state }: Facts, { what }: Housekeeping): ReadonlyArray<Alternative> => {
   switch (what) {
     case "add a key":

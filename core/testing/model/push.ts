@@ -93,7 +93,7 @@ export const visitRules: ReadonlyArray<Rule<VisitFacts>> = [
                 ...request,
                 ref: command.id,
                 request: request.ref,
-                // Whoever comes at the last moment has as long for the page as anybody.
+                // A person who comes at the last moment has as long for the page as any other.
                 until: request.until + world.consentTtl,
                 key: sealingKey(state),
                 decided: null,

@@ -66,7 +66,7 @@ const goodRules: ReadonlyArray<Rule<SignOutFacts>> = [
   }
 ]
 
-/** A client without a record that no person let in: whether anybody here knows it is not said. */
+/** A client without a record that no person let in: the server does not say whether it knows it. */
 const isUnmet = ({ client, hint }: SignOutFacts): boolean => hint === undefined && client?.heldUnder != null
 
 export const signOutRules: ReadonlyArray<Rule<SignOutFacts>> = [

@@ -20,7 +20,7 @@ export type Standing =
 export const holderOf = (standing: Exclude<Standing, { readonly _tag: "nothing" }>): Ref =>
   (standing._tag === "access" ? standing.access.actors[0]?.client : undefined) ?? standing.grant.client
 
-/** What whoever may know of a token is told of it. */
+/** What a caller that may know of a token is told of it. */
 export const worthOf = (standing: Exclude<Standing, { readonly _tag: "nothing" }>, issuer: string): Worth => {
   const { grant } = standing
   const own = standing._tag === "access" ? standing.access : { ...grant, actors: [], boundTo: null }
@@ -69,7 +69,7 @@ export const standingOf = (
   workspace: WorkspaceNumber,
   /**
    * Where it is to be ended: for how long a refresh token still counts when it refreshes no more. An access token does
-   * where whoever exchanged, or acted for the workspace, may do so no more, since an owner may allow it again.
+   * where its client may no longer exchange, or act for the workspace, since an owner may allow it again.
    */
   afterwards = 0
 ): Standing => {
