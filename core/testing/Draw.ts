@@ -5,7 +5,7 @@ export interface Draw {
   readonly oneOf: <A>(choices: readonly [A, ...ReadonlyArray<A>]) => A
   /** Letters and digits. */
   readonly text: (length: number) => string
-  /** The id of a workspace that nobody else draws. */
+  /** The id of a workspace that no other draw gives. */
   readonly workspace: () => string
 }
 

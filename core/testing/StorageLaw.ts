@@ -50,7 +50,7 @@ export const withSeed =
 export const expect = (kept: boolean, broken: () => string): Effect.Effect<void, LawBroken> =>
   kept ? Effect.void : Effect.fail(new LawBroken({ message: broken() }))
 
-/** A key in a workspace where nobody else writes. */
+/** A key in a workspace where no other law writes. */
 export const freshKey = (draw: Draw, kind: Kind = "grant"): RecordKey => ({
   workspace: draw.workspace(),
   kind,

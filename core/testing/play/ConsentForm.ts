@@ -28,7 +28,7 @@ const readFormWith = (html: string, field: string, otherwise: string): ConsentFo
     for (const [input] of form.matchAll(/<input\b[^>]*>/g)) {
       const name = attribute(input, "name")
       const type = attribute(input, "type")
-      // As by somebody who reads the page: what has to be ticked is.
+      // As a person who reads the page fills it: what has to be ticked is.
       const filled = type === "hidden" || (type === "checkbox" && /\srequired[\s>]/.test(input))
       if (filled && name !== null) fields[name] = attribute(input, "value") ?? ""
     }

@@ -17,8 +17,8 @@ export interface GuestStorage {
 const nameOf = ({ id, kind, workspace }: RecordKey): string => JSON.stringify([workspace, kind, id])
 
 /**
- * Gives every workspace another name in the store below, behind `name`, which nobody else may use. `sweep` looks at own
- * records only, since a script's time is years ahead of whoever else has records there. The store below keeps the clock
+ * Gives every workspace another name in the store below, behind `name`, which no other guest may use. `sweep` looks at
+ * own records only, since a script's time is years ahead of the store's other records. The store below keeps the clock
  * that this is made under.
  */
 export const guestStorage: (below: Storage["Service"], name: string) => Effect.Effect<GuestStorage> = Effect.fnUntraced(

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 
-/** A clock in the test's hand. Whoever sleeps goes on at once, after giving way to the others. */
+/** A clock in the test's hand. A fiber that sleeps goes on at once, after giving way to the others. */
 export interface ManualClock {
   readonly clock: Clock.Clock
   readonly now: () => number

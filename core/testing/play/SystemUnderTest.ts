@@ -3,7 +3,7 @@ import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
 import type { PlaceName, WorkspaceNumber } from "../model/World.ts"
 import type { AnswerClient, AsserterName, Fault, TrustTerms } from "../script/Command.ts"
 
-/** What everybody is called. */
+/** The name that a person goes by. */
 export const nameOf = (user: string): string => `Mx ${user}`
 
 /**

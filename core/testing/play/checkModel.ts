@@ -22,7 +22,7 @@ export interface Runs {
   }
 }
 
-/** Makes a system that starts empty under these settings, and somebody who plays the script on it. */
+/** Makes a system that starts empty under these settings, and a player of the script on it. */
 export type Stage = (world: World, script: Script) => Effect.Effect<Player, never, Scope.Scope>
 
 /** A script on which the system and the model part ways, as short as it could be made. */
@@ -85,7 +85,7 @@ export const checkModel = Effect.fnUntraced(function* (
   { seed, runs, longest = 60, world: settings }: Runs
 ) {
   if (!Number.isSafeInteger(runs) || runs < 1) {
-    // A fault of whoever calls, not of what is proved: to agree without a script would prove nothing.
+    // A fault of the caller, not of what is proved: to agree without a script would prove nothing.
     return yield* Effect.die(new RangeError(`runs has to be a whole number from 1 on, and was ${runs}`))
   }
   const playOnce = (world: World, script: Script) =>

@@ -117,7 +117,7 @@ const placeOf = (name: PlaceName): UserPlace => {
   return { id: PlaceId.make(name), label: `The ${name}`, ...most }
 }
 
-/** Whoever the cookie names is signed in. */
+/** The person whom the cookie names is signed in. */
 const peopleOf = (world: World, { belonging, guests }: Known): ResourceOwner["Service"] => ({
   current: (_workspace, request) =>
     Effect.sync(() => {
@@ -125,7 +125,7 @@ const peopleOf = (world: World, { belonging, guests }: Known): ResourceOwner["Se
       return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(world, name))
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
-  // Whoever was signed out signs in again by the next request of theirs.
+  // A person who was signed out signs in again by their next request.
   ...(world.signOuts === true ? { signOut: () => Effect.succeed([]) } : {}),
   ...(world.places === true
     ? {
@@ -149,7 +149,7 @@ const signedIn = (world: World, name: string): SignedIn => ({
   role: "member"
 })
 
-/** Within whoever acts stands whoever acted before (RFC 8693 §4.1). */
+/** RFC 8693 §4.1: within each actor stands the one that acted before. */
 const actOf = ([last, ...before]: ReadonlyArray<string>): object =>
   last === undefined ? {} : { act: { sub: last, ...actOf(before) } }
 
@@ -193,7 +193,7 @@ const told = (outcome: string): HttpResponse => ({ status: 200, headers: [], bod
 
 const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
 
-/** A store that is away, as whoever asks over HTTP is told of it. */
+/** A store that is away, as a client is told of it over HTTP. */
 const orUnavailable = <A>(done: Effect.Effect<A, StorageUnavailable | Contended>): Effect.Effect<A | HttpResponse> =>
   Effect.catchTag(done, ["StorageUnavailable", "Contended"], () => Effect.succeed(killed))
 
@@ -272,7 +272,7 @@ export const inProcess = Effect.fnUntraced(function* (
   const untilDeath = <A>(answer: Effect.Effect<A>): Effect.Effect<A | HttpResponse> =>
     Effect.provideContext(Effect.raceFirst(answer, Effect.andThen(Deferred.await(death), afterDeath)), surroundings)
 
-  /** What somebody does that is no request. */
+  /** A step of the script that is no request. */
   const done = (task: Effect.Effect<unknown, StorageUnavailable | Contended>) =>
     untilDeath(orUnavailable(Effect.as(task, null)))
 

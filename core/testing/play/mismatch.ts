@@ -222,7 +222,7 @@ const unknown = (comparing: Comparing): Complaint => {
   )
 }
 
-/** RFC 8693 §4.1: within whoever acts stands whoever acted before. */
+/** RFC 8693 §4.1: within each actor stands the one that acted before. */
 const actIs = (ledger: Ledger, act: unknown, [last, ...before]: ReadonlyArray<Ref>): boolean => {
   if (last === undefined) return act === undefined
   if (typeof act !== "object" || act === null || !("sub" in act)) return false

@@ -86,7 +86,7 @@ export const issuerKey = (issuer: AsserterName, name: KeyName): PublicKey & { re
 export const clientKey = (client: Ref, name: KeyName): PublicKey & { readonly kty: "OKP" } =>
   keyOf(`${name} of client ${client}`)
 
-/** What a client writes to prove itself (RFC 7523 §3); `forged`: nobody's key signed it. */
+/** What a client writes to prove itself (RFC 7523 §3); `forged`: no key of a client signed it. */
 export const clientAssertion = (
   { audience, idOf, key, lives }: SignedAs,
   request: {
@@ -107,7 +107,7 @@ export const clientAssertion = (
   return `${text}.${signature(isForged ? "nobody" : clientKey(client, key).x, text)}`
 }
 
-/** What an issuer writes about somebody (RFC 7523 §3). */
+/** What an issuer writes about a person (RFC 7523 §3). */
 export const assertionOf = (
   { audience, id, issuer, key, kind, lives, names, resource, scope, subject, workspace }: Attest,
   { client, now, world }: { readonly world: World; readonly client: string | undefined; readonly now: number }

@@ -81,18 +81,18 @@ export type ResourceAsk =
   | "below"
   | "elsewhere"
   | "other workspace"
-  /** Two at once, one of them, and two of which one is somebody else's: drawn where the world has APIs. */
+  /** Two at once, one of them, and two of which one is no API of this server: drawn where the world has APIs. */
   | "two"
   | "the other"
   | "one of elsewhere"
 
-/** A key that somebody holds. */
+/** A key that a client or an issuer holds. */
 export type KeyName = "first" | "second"
 
 /** The key that a proof beside a request is made with (RFC 9449 §4); `forged`: it names the first, which did not sign. */
 export type ShownKey = KeyName | "forged"
 
-/** What is asked one by one of whoever signs in (OpenID Connect Core §5.5). */
+/** Claims that a request asks for one by one of the person who signs in (OpenID Connect Core §5.5). */
 export const claimsAsked = {
   "name in the ID token": { id_token: { name: null } },
   "name at userinfo": { userinfo: { name: { essential: true } } },
@@ -136,7 +136,7 @@ export interface Authorize extends Asked {
   readonly twice: "scope" | "state" | "client_id" | "redirect_uri" | null
 }
 
-/** RFC 9126: asked by the client itself, of whoever its browser will come with. */
+/** RFC 9126: the client itself asks, of the person whose browser will come with the request. */
 export interface Push extends Asked {
   readonly _tag: "Push"
   readonly proof: Proof
@@ -152,7 +152,7 @@ export interface Visit {
   readonly client: Ref
 }
 
-/** RFC 8628 §3.1: a client without a browser asks whoever will enter its code. */
+/** RFC 8628 §3.1: a client without a browser asks the person who will enter its code. */
 export interface AskDevice {
   readonly _tag: "AskDevice"
   readonly id: Ref
@@ -237,7 +237,7 @@ export interface TrustIssuer {
   readonly terms: TrustTerms | null
 }
 
-/** An issuer says who somebody is: an ID-JAG, or any JWT (RFC 7523 §3). */
+/** An issuer says who a person is: an ID-JAG, or any JWT (RFC 7523 §3). */
 export interface Attest {
   readonly _tag: "Attest"
   readonly id: Ref
@@ -281,14 +281,14 @@ export interface SignOut {
   readonly _tag: "SignOut"
   readonly id: Ref
   readonly workspace: WorkspaceNumber
-  /** Who is at the browser; `null`: nobody is signed in. */
+  /** The person at the browser; `null`: none is signed in. */
   readonly who: string | null
   readonly client: Ref | null
-  /** The command whose answer had the ID token; `garbage`: a text that nobody signed. */
+  /** The command whose answer had the ID token; `garbage`: a text that no key signed. */
   readonly hint: Ref | "garbage" | null
   readonly target: "none" | "registered" | "elsewhere"
   readonly state: string | null
-  /** Who does what the page asks for: the one at the browser, nobody, or a forger without its csrf field. */
+  /** Who posts the page's form: the person who sees it, or a forger without its csrf field. An onlooker posts none. */
   readonly by: "viewer" | "onlooker" | "forger"
 }
 
@@ -318,7 +318,7 @@ export interface Decide {
   readonly decision: "approve" | "deny"
   /** The place that is chosen on the page. */
   readonly place?: PlaceName | undefined
-  /** Who posts the form: the one who saw it, somebody else, or a forger without its csrf field. */
+  /** Who posts the form: the person who saw it, another person, or a forger without its csrf field. */
   readonly by: "viewer" | "somebody else" | "forger"
 }
 

@@ -167,7 +167,7 @@ const authorize = ({ dice, id, world }: Moment, clients: Some<Client>): Authoriz
     { challenge: dice.pick(["none", "plain", "no method", "short", "odd characters"]) },
     { resource: dice.pick(strangeResources) },
     { responseType: dice.pick(["token", null]) },
-    // With a value: whether an empty one that comes twice was sent at all is anybody's guess.
+    // With a value: an empty parameter counts as omitted (RFC 6749 §3.1), so two of them may be no fault.
     { twice: dice.pick(["scope", "state", "client_id", "redirect_uri"]), scope: "api" }
   ]
   const signIn: Partial<Authorize> =
@@ -316,7 +316,7 @@ const subjects: Some<string> = ["ann", "ann", "eve", "eve", "bob", "dan"]
 const isTrustedAt = ({ state }: Moment, workspace: WorkspaceNumber, issuer: AsserterName) =>
   state.trusted.get(trustedIn(workspace, issuer))
 
-/** What an issuer says of whoever a client acts for, as it is trusted, or nearly so. */
+/** What an issuer says of the person whom a client acts for, as it is trusted, or nearly so. */
 const attest = (moment: Moment, clients: Some<Client>): Attest => {
   const { dice, id } = moment
   const { ref, workspace } = young(dice, clients)
@@ -416,7 +416,7 @@ const offersOfAssertions = (moment: Moment, clients: ReadonlyArray<Client>): Rea
     ...offersFor(repeated, 12, (some) => bring(moment, some)),
     ...offersFor(anew, 60, (some) => {
       const { asserted, client, endedAt = 0, user } = young(dice, some)
-      // Of what was said in the same second, nobody knows whether it was said before.
+      // Assertions are dated in seconds: one of the same second may be from before the end.
       if (state.now < endedAt + 1000) return { _tag: "Wait", id, millis: 1000, until: "a while" }
       const said = attest(moment, [client])
       return { ...said, issuer: asserted?.issuer ?? said.issuer, subject: user ?? said.subject }
@@ -682,14 +682,14 @@ const belongings: Some<ReadonlyArray<PlaceName>> = [
   []
 ]
 
-/** Somebody comes to places, leaves them, and has what they let clients have there ended. */
+/** A person comes to places, leaves them, and has what they let clients have there ended. */
 const offersOfPlaces = (
   moment: Moment,
   clients: ReadonlyArray<Client>,
   people: ReadonlyArray<Grant>
 ): ReadonlyArray<Offer> => {
   const { dice, id, state } = moment
-  // What is not to be had at the one place that somebody has.
+  // People with one place, and a scope that it does not allow.
   const beyond = clients
     .filter(({ isDeleted, mayUseCodes }) => mayUseCodes && !isDeleted)
     .flatMap((client) =>
@@ -720,7 +720,7 @@ const offersOfPlaces = (
   ]
 }
 
-/** Whoever has a choice makes one, or now and then none, or one that they have not. */
+/** A person who has a choice makes one, or now and then none, or one that they have not. */
 const withPlace = (moment: Moment, step: Step): Step => {
   const { dice, state } = moment
   // Where a token is from is told by the guard.
@@ -733,7 +733,7 @@ const withPlace = (moment: Moment, step: Step): Step => {
   return usual === undefined || dice.chance(25) ? step : { ...step, place: usual }
 }
 
-/** Somebody's application, or a link of anybody's, has them signed out. */
+/** A person's application, or a stranger's link, has them signed out. */
 const signOut = (moment: Moment): SignOut => {
   const { dice, id, state } = moment
   const all = [...state.idTokens]
@@ -764,7 +764,7 @@ const signOut = (moment: Moment): SignOut => {
   }
 }
 
-/** Until somebody has signed in, as it should be: what follows is about what comes of that. */
+/** Until a person has signed in, as it should be: what follows is about what comes of that. */
 const straight = ({ dice, state }: Moment, step: Step): Step => {
   if (dice.chance(15)) return step
   switch (step._tag) {
@@ -935,7 +935,7 @@ const drawnStep = (moment: Moment): Step | undefined => {
       world.signOuts === true
         ? [
             [state.idTokens.size > 0 ? 36 : 3, () => signOut(moment)],
-            // A client that is gone has nobody signed out.
+            // A client that is gone signs no person out.
             ...offersFor(state.idTokens.size > 0 ? clients : [], 14, (some) => authorize(moment, some)),
             ...offersFor(state.idTokens.size > 0 ? clients : [], 4, () => wait(moment)),
             ...(world.claims === true ? offersOfOldHints(moment) : []),

@@ -123,7 +123,7 @@ const drawCommand = (dice: Dice, world: World, state: State, id: number): Comman
 /** The youngest things of which the last lines ask what they are worth. */
 const lastLooks = 6
 
-/** Looks at what there is from all sides, so that nothing wrong stays unseen because nobody came back to it. */
+/** Looks at what there is from all sides, so that no fault stays unseen because no step came back to it. */
 const epilogue = (world: World, state: State, firstId: number): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   const look = (kind: "access" | "refresh", ref: number, grantName: GrantName, boundTo: KeyName | null) => {
