@@ -32,7 +32,7 @@ const where =
 
 const soundly: SendBatch = (sound, batch) => inOrder(batch, ({ expected, record }) => sound.replace(expected, record))
 
-/** Batches as somebody might send them who read the port quickly. */
+/** Batches as an author of an adapter might send them after a quick look at the port. */
 export const hastyBatches: Readonly<Record<string, SendBatch>> = {
   "looks at no version": where(() => true),
   "takes every version that is not newer": where((stored, expected) => stored >= expected),

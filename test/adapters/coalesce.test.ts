@@ -100,7 +100,7 @@ describe("what travels together", () => {
   )
 
   test(
-    "after a batch of several, the next calls wait for those of their round; after a lone one, for nobody",
+    "after a batch of several, the next calls wait for those of their round; after a lone one, for none",
     run(
       Effect.gen(function* () {
         const { batch, batches, start } = yield* held({ leaves: "crowd" })
@@ -191,7 +191,7 @@ describe("what travels together", () => {
   )
 
   test(
-    "calls that wait for a lull leave everybody else a turn between any two batches",
+    "calls that wait for a lull leave all others a turn between any two batches",
     run(
       Effect.gen(function* () {
         let batches = 0
@@ -266,7 +266,7 @@ describe("what travels together", () => {
   )
 
   test(
-    "a call that no answer came back for is a defect, and nobody else's answer",
+    "a call that no answer came back for is a defect, and no other call's answer",
     run(
       Effect.gen(function* () {
         const { batch, start } = yield* held()
@@ -314,7 +314,7 @@ describe("what travels together", () => {
         yield* TestClock.adjust(5)
         expect([shape(batches), timers()]).toEqual([["a", "bcd"], 1])
 
-        // It is full under way; then there is room, but somebody left a moment ago.
+        // The round is full under way; then it has room, but a call left a moment ago.
         calls.push(yield* start("e"))
         yield* TestClock.adjust(2)
         expect([shape(batches), timers()]).toEqual([["a", "bcd"], 1])
@@ -348,7 +348,7 @@ describe("what travels together", () => {
         expect([batches.length, timers()]).toEqual([101, 2])
         yield* TestClock.adjust(3)
         expect([batches.length, timers()]).toEqual([102, 2])
-        // Nobody waits, so nobody looks.
+        // No call waits, so no timer starts.
         yield* upper(batch(100))
         yield* upper(batch(101))
         yield* TestClock.adjust(100)
@@ -399,7 +399,7 @@ describe("what travels together", () => {
 
 describe("whose answer it is", () => {
   test(
-    "nobody's, where there are fewer than were asked for: that is a defect",
+    "no call's, where there are fewer than were asked for: that is a defect",
     run(
       Effect.gen(function* () {
         const { batch, start } = yield* held()
@@ -518,7 +518,7 @@ describe("interruption", () => {
   )
 
   test(
-    "who is interrupted on the way takes nobody along",
+    "an interrupted call interrupts no other",
     run(
       Effect.gen(function* () {
         const { batch, start } = yield* held()

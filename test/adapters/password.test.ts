@@ -22,7 +22,7 @@ const withHasher = <A, E>(body: (hasher: PasswordHasher["Service"]) => Effect.Ef
     )
   )
 
-/** What JavaScript can do a few dozen times while somebody waits. */
+/** What JavaScript can do a few dozen times while a person waits. */
 const small = { memory: 64, passes: 3, lanes: 1 } as const
 
 const secret = (text: string) => Redacted.make(text)
@@ -92,7 +92,7 @@ describe("a stored hash", () => {
     expect(Option.getOrThrow(readPhc(writePhc(phc)))).toEqual(phc)
   })
 
-  test("that is none, or another kind's, or absurdly dear fits nothing, and is computed by nobody", () =>
+  test("that is none, or another kind's, or absurdly dear fits nothing, and is never computed", () =>
     withHasher(
       Effect.fnUntraced(function* (hasher) {
         const good = yield* hasher.hash(secret("password"))
@@ -130,7 +130,7 @@ describe("a stored hash", () => {
       })
     ))
 
-  test("of nobody costs what a fresh one does, and nothing fits it", () =>
+  test("of no account costs what a fresh one does, and nothing fits it", () =>
     withHasher(
       Effect.fnUntraced(function* (hasher) {
         expect(Option.getOrThrow(readPhc(hasher.decoy)).cost).toEqual(standardCost)

@@ -14,7 +14,7 @@ type Store = Storage["Service"]
 
 const within = (body: Effect.Effect<void, unknown, Scope.Scope>) => () => Effect.runPromise(Effect.scoped(body))
 
-/** A store in a database of its own, and somebody who meddles with it. */
+/** A store in a database of its own, and a connection that meddles with it. */
 const meddledStore = (options: Partial<PostgresOptions> = {}) =>
   Effect.gen(function* () {
     const { url } = yield* Effect.acquireRelease(freshDatabase(postgresUrl()), ({ drop }) => drop)
@@ -42,7 +42,7 @@ const insertAll = (store: Store, ids: ReadonlyArray<string>) =>
 const holdRow = (meddle: Meddler, id: string) =>
   Effect.andThen(meddle.say("BEGIN"), meddle.say(`SELECT FROM tessera.grants WHERE id = '${id}' FOR UPDATE`))
 
-/** How many of the store's statements wait for somebody's lock. */
+/** How many of the store's statements wait for another's lock. */
 const waiting = (meddle: Meddler, count: number) =>
   pollUntil(
     Effect.map(
@@ -111,7 +111,7 @@ describe("a store whose server fails", () => {
                 seen.unknown++
                 expect([version, version + 1]).toContain(now)
               } else {
-                // Nobody else writes here, so a conflict would be a lie too.
+                // No other process writes here, so a conflict would be a lie too.
                 expect([outcome, now]).toEqual(["not_done", version])
                 seen.not_done++
               }
@@ -460,7 +460,7 @@ describe("a store whose pool or server is slow", () => {
 const slowUpdates = (seconds: number) =>
   `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(${seconds}); RETURN NEW; END $$`
 
-/** Somebody who listens, hangs up on everybody, and counts them. */
+/** A server that hangs up on all connections, and counts them. */
 const shutDoor = Effect.gen(function* () {
   let knocks = 0
   const server = createServer((socket) => {

@@ -116,7 +116,7 @@ describe("migrations", () => {
               return tries.size > 1
             }
           )
-          // It never waits for long at a time, so as not to be in anybody's way.
+          // It never waits for long at a time, so as not to hold up other statements.
           expect(yield* pollUntil(triesTwice, 20_000)).toBe(true)
           yield* other.say(
             `INSERT INTO tessera.migrations (number, name, readable_from) VALUES (${addition.number}, 'by the other', 1)`

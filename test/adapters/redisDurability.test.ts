@@ -54,7 +54,7 @@ describe("what a Redis would lose", () => {
     )
   )
 
-  test("is said of replicas that nobody waits for", () =>
+  test("is said of replicas that no write waits for", () =>
     scoped(
       Effect.gen(function* () {
         const master = yield* startRedis({ settings: { appendfsync: "always", "repl-diskless-sync-delay": "0" } })

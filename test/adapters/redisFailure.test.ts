@@ -147,7 +147,7 @@ describe("when Redis fails", () => {
           expect(acknowledged).toBeGreaterThan(1000)
           // The one by which the start found out what the server takes.
           expect(counts.eval ?? 0).toBe(pipelining ? 1 : 0)
-          // Counted since the server's start: writers are under way before anybody could reset its statistics.
+          // Counted since the server's start: writers are under way before the test could reset its statistics.
           const replaces = (counts[done] ?? 0) - ids.length
           // No more than were asked for: nothing was sent a second time.
           expect(replaces).toBeLessThanOrEqual(attempts)
@@ -158,7 +158,7 @@ describe("when Redis fails", () => {
   )
 
   test(
-    "a server that hangs: writes are unknown, reads not done, nobody waits past the deadline, and it goes on afterwards",
+    "a server that hangs: writes are unknown, reads not done, none waits past the deadline, and it goes on afterwards",
     () =>
       overRedis(
         ({ server, store }) =>
@@ -365,7 +365,7 @@ describe("when Redis fails", () => {
     )
   )
 
-  test("a command that was refused waits no more: it takes nobody's place for long", () =>
+  test("a command that was refused waits no more: it takes no other's place for long", () =>
     overRedis(
       ({ admin, store }) =>
         Effect.gen(function* () {
@@ -603,7 +603,7 @@ describe("when a cluster fails", () => {
   )
 
   test(
-    "slots that move to another node meanwhile lose nothing and fail nobody",
+    "slots that move to another node meanwhile lose nothing and fail no call",
     () =>
       scoped(
         Effect.gen(function* () {

@@ -25,7 +25,7 @@ describe(`names in Redis (seed ${seed})`, () => {
       if (a !== b) expect(order(lineA, lineB)).toBe(a < b ? -1 : 1)
       expect(Buffer.from(lineA).toString()).toBe(lineA)
       expect(parseLine(lineA)).toEqual({ text: lineA, id: a, entry: "zzz" })
-      // What comes after an id leaves out its own lines and nobody else's.
+      // What comes after an id leaves out the lines of that id and no other's.
       expect(order(lineB, afterId(a))).toBe(b > a ? 1 : -1)
     }
   })

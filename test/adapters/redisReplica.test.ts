@@ -44,7 +44,7 @@ describe("a Redis whose writes wait for a replica", () => {
             yield* store.remove(recordOf("c"))
 
             yield* call(admin, "REPLICAOF", "NO", "ONE")
-            // What writes nothing waits for nobody.
+            // A call that writes nothing waits for no replica.
             expect(yield* Effect.flip(store.insert(recordOf("a")))).toBeInstanceOf(Conflict)
             expect(yield* Effect.flip(store.replace(1, recordOf("a")))).toBeInstanceOf(Conflict)
             yield* store.remove(recordOf("c"))

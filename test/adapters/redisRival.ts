@@ -3,7 +3,7 @@ import { layer } from "../../adapters/redis/Redis.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { recordOf } from "./redisGiven.ts"
 
-// A process of its own that counts three records up, so many times each, against whoever else does.
+// A process of its own that counts three records up, so many times each, against other processes.
 const [url = "", times = "0"] = process.argv.slice(2)
 
 const increment = Effect.fnUntraced(function* (id: string) {

@@ -106,7 +106,7 @@ describe("what Redis sees", () => {
     )
   )
 
-  test("of scripts that it forgets in the middle of a run: nobody notices", () =>
+  test("of scripts that it forgets in the middle of a run: no caller notices", () =>
     overRedis(({ admin, store }) =>
       Effect.gen(function* () {
         const ids = fiveHundred.slice(0, 20)
@@ -146,7 +146,7 @@ describe("a grant that is read again", () => {
     ))
 })
 
-test("what Redis is sent is told to nobody who listens to the driver in this process", () =>
+test("what Redis is sent is told to no listener of the driver in this process", () =>
   scoped(
     Effect.gen(function* () {
       const heard: Array<unknown> = []
@@ -162,7 +162,7 @@ test("what Redis is sent is told to nobody who listens to the driver in this pro
         yield* store.replace(1, record)
         yield* store.remove(record)
       }).pipe(over(server.url))
-      // What the driver says for itself is there, so there was somebody to be told.
+      // What the driver says for itself is there, so the listener worked.
       expect(heard).not.toEqual([])
       expect(JSON.stringify(heard)).not.toContain("half-of-a-token")
     })

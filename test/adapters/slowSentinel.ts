@@ -12,9 +12,9 @@ const list = (...texts: ReadonlyArray<string>) => `*${texts.length}\r\n${texts.m
 
 interface SlowSentinel {
   readonly port: number
-  /** Somebody waits for news of a failover. */
+  /** A client waits for news of a failover. */
   readonly listened: Effect.Effect<void>
-  /** From now on: whoever asks for the master is answered after the listeners heard of a failover and hung up. */
+  /** From now on, a client that asks for the master is answered after the listeners heard of a failover and hung up. */
   readonly tellBeforeNextAnswer: () => Effect.Effect<void>
 }
 

@@ -159,7 +159,7 @@ describe("the SQLite file", () => {
         const connection = yield* connect(join(folder, "tessera.db"))
         expect(connection.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 })
         expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" })
-        // And so that nothing of it lies in files that are nobody's.
+        // And so that nothing of it lies in temporary files.
         expect(connection.prepare("PRAGMA temp_store").get()).toEqual({ temp_store: 2 })
       })
     )

@@ -18,7 +18,7 @@ import {
 } from "../given/flow.ts"
 import { inWorld, realSignatures, type World, type WorldOptions } from "../given/World.ts"
 
-/** draft-ietf-oauth-client-id-metadata-document §6: programs that nobody registered, and what they say of themselves. */
+/** draft-ietf-oauth-client-id-metadata-document §6: unregistered programs, and what they say of themselves. */
 
 const host = "https://app.example.org"
 const address = `${host}/client.json`
@@ -37,7 +37,7 @@ const withWeb = <A, E>(
 const ask = (world: World, id: string, fields = {}) =>
   world.send("GET", authorizeTarget(clientAt(id), fields), { as: "alice" })
 
-/** What is written and sent on because of it: nothing, for whoever is turned away. */
+/** What is written and sent on because of a request: nothing, where it is turned away. */
 const traces = Effect.fnUntraced(function* (world: World, id: string, fields = {}) {
   const before = world.calls.insert.length + world.calls.replace.length
   const answer = yield* ask(world, id, fields)
@@ -248,7 +248,7 @@ const lies: ReadonlyArray<readonly [name: string, lie: Lie, status?: number]> = 
 ]
 
 describe("a document that", () => {
-  test(`lies, in ${lies.length - 1} ways, lets nobody in`, () =>
+  test(`lies, in ${lies.length - 1} ways, lets no client in`, () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
         for (const [name, lie, status = 400] of lies) {
@@ -354,7 +354,7 @@ describe("a document between the page and the answer", () => {
     )
   )
 
-  test("says no as well as yes: nobody is sent to an address that it has no more", () =>
+  test("says no as well as yes: no browser is sent to an address that it has no more", () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
         const drawn = yield* ask(world, address)

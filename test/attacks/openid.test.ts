@@ -65,7 +65,7 @@ const at = (fields: Values) => `/oauth/logout?${form(fields)}`
 
 const pageOf = ({ body }: HttpResponse) => /data-page="([^"]+)"/.exec(body)?.[1]
 
-/** What an answer did: nobody was sent anywhere, or signed out, or told of anything. */
+/** What an answer did: no redirect, no sign-out, no call to a client. */
 const harm = Effect.fnUntraced(function* ({ web, world }: Scene, answer: HttpResponse) {
   yield* world.services.logouts.deliver(world.workspace)
   return [header(answer, "location"), header(answer, "set-cookie"), web.posted.length]
@@ -133,7 +133,7 @@ const hintsOf = Effect.fnUntraced(function* ({ hint, mine, other, world }: Scene
   }
 })
 
-test("a hint that is forged signs nobody out, and sends nobody anywhere", () =>
+test("a hint that is forged signs no person out, and redirects no browser", () =>
   attacked(
     Effect.fnUntraced(function* (scene) {
       const { mine, world } = scene
@@ -261,7 +261,7 @@ const unasked: ReadonlyArray<Readonly<Record<string, string>>> = [
   { purpose: "prefetch" }
 ]
 
-test("another site's page has nobody signed out by anything but a click that leads there", () =>
+test("another site's page signs no person out by anything but a click that leads there", () =>
   attacked(
     Effect.fnUntraced(function* (scene) {
       const { hint, mine, world } = scene
@@ -352,7 +352,7 @@ const askedClaims = [
   '{"id_token":{"_claim_names":null,"_claim_sources":{"value":"https://evil.example"}}}'
 ]
 
-test("no claim that a client names replaces one of the server's own, or tells what is nobody's to know", () =>
+test("no claim that a client names replaces one of the server's own, or tells what is not the client's to know", () =>
   attacked(
     Effect.fnUntraced(function* ({ mine, world }) {
       for (const claims of askedClaims) {
@@ -433,7 +433,7 @@ test("what one workspace signed, gave or asked is none of another's (mix-up)", (
           body: form({ ...hiddenFields(page.body), decision: "approve" })
         })
         const params = new URL(text(header(answer, "location"))).searchParams
-        // RFC 9207: whoever asked another server learns from the answer that it is none of that one's.
+        // RFC 9207: a client that asked another server learns from `iss` that the answer is not from that one.
         expect(params.get("iss")).toBe(here.issuer)
         const body = form({
           grant_type: "authorization_code",

@@ -6,7 +6,7 @@ import { serverOfFile } from "../given/serverOfFile.ts"
 import { Visitor } from "../given/serverVisitor.ts"
 import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 
-/** What a page of somebody else can do to a person who is signed in, in a browser that holds them to its rules. */
+/** What another site's page can do to a person who is signed in, in a browser that holds them to its rules. */
 
 const server = serverOfFile()
 
@@ -51,7 +51,7 @@ afterAll(async () => {
 
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;")
 
-/** Whoever is not ends at the sign-in, which is answered 200 as well. */
+/** A person who is not signed in ends at the sign-in, which is answered 200 as well. */
 const isSignedIn = async () => {
   await tab.goto(`${server().url}${at}/settings/keys`)
   return tab.url() === `${server().url}${at}/settings/keys`

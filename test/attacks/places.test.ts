@@ -235,7 +235,7 @@ describe("the place of an answer", () => {
       })
     ))
 
-  test("is asked of nobody who has one, and is theirs", () =>
+  test("is not asked of a person who has one, and is theirs", () =>
     attacked((given) =>
       Effect.gen(function* () {
         const page = yield* ask(given, "one")

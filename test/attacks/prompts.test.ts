@@ -83,7 +83,7 @@ describe("what a request asks of its pages", () => {
       })
     ))
 
-  test("none sends no browser to a client that nobody let in: its redirect URI may be anybody's", () =>
+  test("none sends no browser to a client that no person let in: its redirect URI may be an attacker's", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const stranger = yield* registerClient(world)
@@ -220,7 +220,7 @@ describe("a new sign-in that a request asks for", () => {
 describe("a choice of account that a request asks for", () => {
   const choose = (client: TestClient) => authorizeTarget(client, { prompt: "select_account" })
 
-  test("is made by going on as somebody, the same or another, and only after it was asked for", () =>
+  test("is made by going on as a person, the same or another, and only after it was asked for", () =>
     attacked((world, client) =>
       Effect.gen(function* () {
         const alice = at("alice", "a", t0 - minute)

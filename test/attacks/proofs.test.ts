@@ -150,7 +150,7 @@ const oddities = (right: string): ReadonlyArray<readonly [what: string, odd: Odd
   ).map(([what, jwk]) => [`jwk: ${what}`, { header: { jwk } }] as const)
 ]
 
-/** What the holder of the key did not sign so, or nobody signed. */
+/** Proofs that the holder of the key did not sign so, or that have no signature. */
 const forgeries = Effect.fnUntraced(function* (right: string, method: string, token?: string) {
   const claims = proofClaims(method, right, token)
   const good = yield* signedProof(ada, claims)

@@ -8,7 +8,7 @@ import { sendTo } from "../runtimes/given/wire.ts"
 
 const server = serverOfFile()
 
-/** What a proxy in front would write, and anybody else can. */
+/** Headers that a proxy in front would write, and that any client can. */
 const claims: ReadonlyArray<ReadonlyArray<readonly [string, string]>> = [
   [["host", "evil.example"]],
   [["host", "evil.example:80"]],
@@ -69,7 +69,7 @@ test("a request that names two hosts is refused", async () => {
   expect(answer.status).toBe(400)
 })
 
-/** A person who keeps guessing, and says each time that they are somebody else. */
+/** A person who keeps guessing, and says each time that they are another person. */
 const guess = async (url: string, forwardedFor: string): Promise<number> => {
   const visitor = new Visitor(url)
   const fields = hiddenFields(await (await visitor.get("/login")).text())

@@ -170,7 +170,7 @@ describe("a flood of pushed requests", () => {
   const between = 100
   const flood = 900
 
-  test("by one stranger fills no store and stops nobody else, at two processes, with clients of any kind", () => {
+  test("by one stranger fills no store and stops no other client, at two processes, with clients of any kind", () => {
     let taking: Limiter["Service"] = { take: () => Effect.void }
     const limiter = Layer.succeed(Limiter, { take: (key, cost) => taking.take(key, cost) })
     return inWorld(
@@ -382,7 +382,7 @@ describe("a request_uri", () => {
       { require_pushed_authorization_requests: true }
     ))
 
-  test("of a client that may ask no more is an error there; without a redirect URI, or disabled, nobody is sent anywhere", () =>
+  test("of a client that may ask no more is an error there; without a redirect URI, or disabled, there is no redirect", () =>
     onStage(({ victim, world }) =>
       Effect.gen(function* () {
         const target = visitTarget(victim, yield* pushedBy(world, victim))
@@ -423,7 +423,7 @@ describe("a request_uri", () => {
   )
 })
 
-/** Whoever proves to be one client, and names another one beside that. */
+/** A client that proves to be one, and names another one beside that. */
 const impostors: ReadonlyArray<
   readonly [how: string, push: (scene: Scene) => Effect.Effect<HttpResponse>, error: string]
 > = [
@@ -544,7 +544,7 @@ describe("a signed request", () => {
       })
     ))
 
-  test("of another client is not the client's, whoever pushes it", () =>
+  test("of another client is not the client's, by whichever client it is pushed", () =>
     onStage(({ thief, victim, world }) =>
       Effect.gen(function* () {
         const request = yield* objectOf(victim)

@@ -6,7 +6,7 @@ import { register, Visitor } from "../given/serverVisitor.ts"
 
 const server = serverOfFile({ env: { RATE_LIMITS: "off" } })
 
-/** All of them end, in one reader or another, at a host of somebody else. */
+/** All of them end, in one reader or another, at an attacker's host. */
 const elsewhere = [
   "https://evil.example",
   "//evil.example",
@@ -142,7 +142,7 @@ test("the longest request that is not refused at once comes through sign-in too"
   expect(answer.headers.get("location")?.replace(/^\/~\/[\w-]{22}/, "")).toBe(asked(length))
 })
 
-describe("authorize sends nobody to an address that was not registered", () => {
+describe("authorize sends no browser to an address that was not registered", () => {
   const registered = "https://ledger.example.org/callback"
   const near = [
     ...elsewhere,

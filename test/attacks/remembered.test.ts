@@ -244,7 +244,7 @@ describe("a yes that does not count again", () => {
       ))
   }
 
-  test("to whoever stole the registration of a client: a redirect URI of theirs was never shown", () =>
+  test("to a thief of the registration of a client: a redirect URI of theirs was never shown", () =>
     afterYes((given) =>
       Effect.gen(function* () {
         const theirs = "https://evil.example/cb"
@@ -266,7 +266,7 @@ describe("a yes that does not count again", () => {
       })
     ))
 
-  test("to whoever made the browser ask: the code is the client's, and takes its verifier", () =>
+  test("to an attacker who made the browser ask: the code is the client's, and takes its verifier", () =>
     afterYes((given) =>
       Effect.gen(function* () {
         const { client, world } = given

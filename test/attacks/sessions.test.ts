@@ -122,7 +122,7 @@ describe("a session", () => {
 })
 
 describe("the form of the sign-in", () => {
-  test("is refused with a field of somebody else's browser, with none, and without its cookie", async () => {
+  test("is refused with a field of another browser, with none, and without its cookie", async () => {
     const [victim, attacker] = [new Visitor(server().url), new Visitor(server().url)]
     const theirs = hiddenFields(await (await attacker.get("/login")).text())
     const own = hiddenFields(await (await victim.get("/login")).text())
@@ -208,7 +208,7 @@ describe("the ticket of a consent page", () => {
     expect(late.headers.get("location")).toBeNull()
   })
 
-  test("is not believed when it was written by somebody else", async () => {
+  test("is not believed when an attacker wrote it", async () => {
     const app = await application()
     const visitor = await signedIn()
     const form = await consentForm(visitor, app.authorizationUrl(redirectUri))

@@ -171,7 +171,7 @@ describe("a body whose end is in doubt", () => {
     expect(statuses(await exchange(honest, true))).toEqual([404, 404])
   })
 
-  // RFC 9112 section 6.3: refused, and the connection with it, so that nobody reads the rest in another way.
+  // RFC 9112 §6.3: refused, and the connection with it, so that no server behind reads the rest in another way.
   test.each([...ambiguous])("%s: refused as a whole", async (_, bytes) => {
     expect(statuses(await exchange(bytes))).toEqual([400])
     expect(await isWell()).toBe(200)
@@ -187,7 +187,7 @@ describe("a body whose end is in doubt", () => {
     expect(await isWell()).toBe(200)
   })
 
-  test("that is larger than anybody needs is refused before it is there", async () => {
+  test("that is larger than any client needs is refused before it is there", async () => {
     const heard = await exchange(
       lines("POST /oauth/token HTTP/1.1", "host: a", form, "content-length: 100000000", "", "x".repeat(100_000))
     )
@@ -239,7 +239,7 @@ test.each([...odd])("%s is survived", async (_, bytes) => {
   expect(await isWell()).toBe(200)
 })
 
-test("a hundred connections that never finish their request keep nobody waiting", async () => {
+test("a hundred connections that never finish their request keep no other waiting", async () => {
   const sockets = Array.from({ length: 100 }, () => open(server().port))
   for (const socket of sockets)
     socket.write("POST /oauth/token HTTP/1.1\r\nhost: a\r\ncontent-length: 50\r\n\r\ngrant_")

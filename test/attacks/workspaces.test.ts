@@ -71,7 +71,7 @@ const cookiesOf = (response: HttpResponse): ReadonlyArray<string> =>
 const email = "ada@northwind.example"
 const password = "correct horse battery staple"
 
-/** Somebody signed in, an application with tokens, a key, and an open consent page: all that a workspace can give away. */
+/** A session, an application with tokens, a key, and an open consent page: all that a workspace can give away. */
 const livedIn = async (at: Workspace) => {
   await runtime.runPromise(
     accounts.open(at.id, { email, name: "Ada", role: "owner", password: Redacted.make(password) })

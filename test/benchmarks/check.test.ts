@@ -20,7 +20,7 @@ const boundOf = ({ atLeast, atMost }: Line): number => atMost ?? atLeast ?? Numb
 const worse = (line: Line, times: number): number =>
   line.atMost === undefined ? boundOf(line) / times : boundOf(line) * times
 
-/** A figure of so much, beside one of 1 with whoever it is compared. */
+/** A figure of so much, beside one of 1 of the server that it is compared with. */
 const samplesOf = ({ figure }: Line, value: number, processes = 1): ReadonlyArray<Sample> => {
   switch (figure) {
     case "cpu":

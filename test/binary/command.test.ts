@@ -65,7 +65,7 @@ describe("the executable", () => {
         const grants = ["--grant-type", "client_credentials", "--json"]
         const client = yield* command(["client", "create", "--name", "Job", ...grants], { cwd })
         expect(client).toMatchObject({ status: 0, stderr: "" })
-        // The doctor asks who answers there: on the usual port it may be anybody.
+        // The doctor asks who answers there: on the usual port it may be another server.
         const examined = yield* command(["doctor"], { cwd, env: { PORT: String(yield* freePort) } })
         expect(examined).toMatchObject({ status: 0, stderr: "" })
         expect(examined.stdout).toContain("ok    storage: SQLite in ./data/tessera.db; five operations took")

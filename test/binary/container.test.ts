@@ -53,7 +53,7 @@ describe("the Containerfile", () => {
     expect(stages.flatMap((stage) => [...every(stage, "ADD"), ...every(stage, "ARG")])).toEqual([])
   })
 
-  test("runs it as somebody who is not root, without a shell, with one folder to write to", () => {
+  test("runs it as a user who is not root, without a shell, with one folder to write to", () => {
     expect(imageUser).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     expect(entry).toEqual(["/tessera", "serve"])
     expect(words(probe[0] ?? "")).toEqual(["/tessera", "health"])
@@ -109,7 +109,7 @@ const made = Effect.gen(function* () {
   const [install, ...commands] = every(build, "RUN")
   expect(install).toStartWith("npm ci ")
   expect(commands.length).toBe(2)
-  // Only root may give a folder to somebody else.
+  // Only root may give a folder to another user.
   for (const command of by === "bare" ? commands.slice(0, 1) : commands) {
     const [program, ...args] = command.replaceAll("/made/", `${output}/`).split(" ")
     expect(program).toBe("node")
@@ -233,7 +233,7 @@ describe(`the image's program runs ${inWords[by]}`, () => {
     Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          // Everybody may write to /tmp, as far as its mode goes.
+          // All users may write to /tmp, as far as its mode goes.
           const elsewhere = by === "confined" ? "/tmp/t.db" : join(place.image.root, "t.db")
           const env = { ...(yield* options("own")).env, DATABASE_URL: `sqlite:${elsewhere}` }
           const refused = yield* endOf((yield* startContainer({ by, ...place, network: "own", env }, entry)).child)

@@ -87,7 +87,7 @@ const asPerson =
     return send({ ...sent, headers, target: pathname + search })
   }
 
-/** Its first owner comes by the link that it prints, and signs in like everybody else after that. */
+/** Its first owner comes by the link that it prints, and signs in like all others after that. */
 const onServer = (binary: Binary, prefix: string) =>
   Effect.gen(function* () {
     const port = yield* freePort

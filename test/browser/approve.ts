@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core"
 
-/** Ticks the box of a consent page, where its application is one that nobody has let in yet. */
+/** Ticks the box of a consent page, where no person has let its application in yet. */
 export const acknowledge = async (tab: Page): Promise<void> => {
   await tab.getByRole("button", { name: "Approve", exact: true }).waitFor()
   const box = tab.getByRole("checkbox")

@@ -135,7 +135,7 @@ describe("approve goes back", () => {
   })
 })
 
-describe("an application that nobody has let in yet", () => {
+describe("an application that no person has let in yet", () => {
   test("is let in by two things that a person does, and told no by one", async () => {
     const fresh = await Application.register(server().url, "Fresh", secure)
     await toConsent(tab, fresh.authorizationUrl(secure))
@@ -153,7 +153,7 @@ describe("an application that nobody has let in yet", () => {
     expect(returned().error).toBe("access_denied")
   })
 
-  test("sends nobody anywhere by a request that cannot be answered, not even from the sign-in", async () => {
+  test("redirects no browser by a request that cannot be answered, not even from the sign-in", async () => {
     const fresh = await Application.register(server().url, "Fresh", secure)
     await tab.goto(fresh.authorizationUrl(secure, { scope: "nothing" }))
     expect(await pageName()).toBe("error-strangers-request")
@@ -177,7 +177,7 @@ describe("deny", () => {
     })
   })
 
-  test("after an approval that nobody used takes it back", async () => {
+  test("after an unused approval takes it back", async () => {
     await toConsent()
     await approve(tab)
     await atClient()
@@ -206,7 +206,7 @@ describe("signing in", () => {
     await atClient()
   })
 
-  test("is offered to whoever is somebody else", async () => {
+  test("is offered to a person with another account", async () => {
     await toConsent()
     await tab.getByRole("link", { name: "Not you?" }).click()
     await tab.getByRole("status").filter({ hasText: owner.email }).waitFor()
@@ -264,7 +264,7 @@ describe("what people do", () => {
   test("the back button at each step leads to a page that says what to do, and forward to the end", async () => {
     await toConsent()
     await tab.goBack()
-    // The sign-in page: whoever is signed in goes on from there.
+    // The sign-in page: a person who is signed in goes on from there.
     await tab.waitForURL("**/~/*/oauth/authorize?**")
     expect(await pageName()).toBe("consent")
     await tab.goForward()
@@ -281,7 +281,7 @@ describe("what people do", () => {
     expect(await application.works(first)).toBe(true)
   })
 
-  /** Signed in in the first, and in the second by the form that was drawn for somebody who was not. */
+  /** Signed in in the first, and in the second by the form that was drawn for a browser that was not. */
   const twoSignIns = async (): Promise<Page> => {
     const other = await context.newPage()
     await tab.goto(url())
@@ -292,7 +292,7 @@ describe("what people do", () => {
     return other
   }
 
-  test("whoever signs in anew in one tab starts again in the other", async () => {
+  test("a person who signs in anew in one tab starts again in the other", async () => {
     await toConsent()
     const other = await context.newPage()
     await other.goto(application.authorizationUrl(secure, { state: "other" }))
@@ -358,7 +358,7 @@ test("with the keyboard alone, from the sign-in to the application", async () =>
   expect(await fresh.works(await fresh.tokens(tab.url(), secure))).toBe(true)
 })
 
-describe("what is wrong is said on a page, and nobody is sent anywhere", () => {
+describe("what is wrong is said on a page, and no browser is redirected", () => {
   test.each([
     ["error-unknown-client", { client_id: "nobody" }],
     ["error-redirect-uri", { redirect_uri: "https://elsewhere.example/callback" }]

@@ -52,7 +52,7 @@ test("from the first start to an application that works: link, account, sign-in,
           await tab.getByRole("heading", { level: 1 }).waitFor()
         })
 
-        // Nobody is offered a second first account.
+        // The server does not offer a second first account.
         yield* server.stop
         yield* server.start
         expect(server.log().match(/set-up\?token=/g)).toHaveLength(1)

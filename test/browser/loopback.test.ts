@@ -157,7 +157,7 @@ describe("a person on a loopback host", () => {
     await other.waitForURL(`${redirectUri}?**`)
   })
 
-  test("makes a key, becomes somebody else, and signs out, in all tabs", async () => {
+  test("makes a key, becomes another person, and signs out, in all tabs", async () => {
     const tab = await newTab()
     const { at, client } = await connected(tab)
     await tab.goto(`${server().url}/settings/keys`)

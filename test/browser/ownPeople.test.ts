@@ -102,7 +102,7 @@ describe("a person of the host's", () => {
     expect(returned()).toMatchObject({ error: "access_denied", state: "second" })
   })
 
-  test("becomes somebody else by a sign-in that would have sent them straight back", async () => {
+  test("becomes another person by a sign-in that would have sent them straight back", async () => {
     await toConsent("ada")
     await tab.getByRole("link", { name: "Somebody else?" }).click()
     await signIn("grace")
@@ -114,7 +114,7 @@ describe("a person of the host's", () => {
     expect(await told.json()).toEqual({ sub: "grace" })
   })
 
-  test("who signed out, or became somebody else, between reading and answering lets nothing in", async () => {
+  test("who signed out, or became another person, between reading and answering lets nothing in", async () => {
     await toConsent("ada")
     const other = await context.newPage()
     await other.goto(host.url)

@@ -180,7 +180,7 @@ describe("registered clients", () => {
 })
 
 describe("members", () => {
-  test("somebody is invited by a link, comes in, is no owner, and is removed with all that they allowed", async () => {
+  test("a person is invited by a link, comes in, is no owner, and is removed with all that they allowed", async () => {
     const member = { email: "grace@northwind.example", password: "a few words in a row" }
     await open("members")
     await tab.getByLabel("Email").fill(member.email)
@@ -244,7 +244,7 @@ describe("members", () => {
     await theirs.close()
   })
 
-  test("an invitation that nobody used is withdrawn", async () => {
+  test("an invitation that was not used is withdrawn", async () => {
     await open("members")
     await tab.getByLabel("Email").fill("")
     await button("Create invitation link").click()

@@ -63,7 +63,7 @@ const backFrom = async (tab: Page, address: string, at: string, through?: () => 
   return new URL(tab.url())
 }
 
-test("a person who signs out at an application is back there, and it hears of nobody else's session", async () => {
+test("a person who signs out at an application is back there, and it hears of no other session", async () => {
   const redirectUri = `${origin}/callback`
   const signedOutUri = `${origin}/signed-out`
   const application = await Application.register(server.url, "Ledger", redirectUri, {
@@ -75,7 +75,7 @@ test("a person who signs out at an application is back there, and it hears of no
   const asks = (fields: Readonly<Record<string, string>>) =>
     application.authorizationUrl(redirectUri, { scope: "openid", ...fields }).replace(server.url, issuer)
 
-  /** Somebody in a browser of theirs, and what the application knows of them. */
+  /** A person in a browser of theirs, and what the application knows of them. */
   const signedIn = async () => {
     const context = await browser.newContext({ ignoreHTTPSErrors: true })
     context.setDefaultTimeout(15_000)
@@ -123,7 +123,7 @@ test("a person who signs out at an application is back there, and it hears of no
   const there = await signedIn()
   expect([await here.atOnce(), await there.atOnce()]).toEqual(["a code", "a code"])
 
-  // A hint of another session could be anybody's: the person is asked first.
+  // A hint of another session could come from any site: the person is asked first.
   await signOut(there.tab, here.hint, async () => {
     await there.tab.locator("body[data-page=end-session]").waitFor()
     await meet(there.tab, "end-session")

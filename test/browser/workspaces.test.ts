@@ -62,7 +62,7 @@ const signIn = async (tab: Page) => {
   await button(tab, "Sign in").click()
 }
 
-/** Somebody in a browser of theirs, who let an application into their workspace. */
+/** A person in a browser of theirs, who let an application into their workspace. */
 interface Home {
   readonly tab: Page
   readonly workspace: Workspace
@@ -140,7 +140,7 @@ describe.each([
     expect(await appsOf(home)).toEqual([`Ledger of ${first.id}`])
   })
 
-  test("know nothing of each other's in one browser, where somebody is signed in to both", async () => {
+  test("know nothing of each other's in one browser, where one person is signed in to both", async () => {
     const tab = await newTab()
     const home = await livedIn(first, tab)
     const other = await livedIn(second, await tab.context().newPage())

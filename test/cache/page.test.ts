@@ -24,7 +24,7 @@ const made = files.flatMap((file) => {
   return [...text.matchAll(making)].map(([, bound = ""]) => ({ file, text, bound: bound.trim() }))
 })
 
-/** A bound of numbers and of constants of its file; `undefined`: whoever makes it says how many. */
+/** A bound of numbers and of constants of its file; `undefined`: the caller says how many. */
 const boundOf = (text: string, bound: string): number | undefined => {
   let product = 1
   for (const factor of bound.split("*").map((part) => part.trim())) {

@@ -35,7 +35,7 @@ describe("a client that brings its identifier", () => {
     expect(clientOf(ofDocument, workspaceGrant, t0, usual)).toEqual({
       ...said,
       id: clientKey(identifier),
-      // Of no token: nobody changes it here.
+      // Of no token: no client changes it here.
       registration: expect.stringMatching(/^A{43}$/) as never,
       workspaceGrant,
       createdAt: t0,

@@ -111,7 +111,7 @@ describe("a client", () => {
     ])
   })
 
-  test("that somebody changed holds more than its identifier says", () => {
+  test("that was changed holds more than its identifier says", () => {
     const { asSealed: _, ...origin } = asSealed.origin ?? expect.unreachable()
     expect(changed(asSealed)).toEqual({ ...asSealed, origin })
     expect(Object.keys(changed(asSealed).origin ?? {})).not.toContain("asSealed")
@@ -135,7 +135,7 @@ describe("a client", () => {
     expect("serves" in none).toBe(false)
   })
 
-  test("is on trial until somebody answers for it, and let in for good but for one that can come back", () => {
+  test("is on trial until a person answers for it, and let in for good but for one that can come back", () => {
     const on = { expiresAt: after(1000) }
     expect(
       [client(on), client(), client({ ...on, madeBy: "owner" }), client({ ...on, provenAt: t0 })].map(isOnTrial)

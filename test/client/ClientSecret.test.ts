@@ -115,7 +115,7 @@ describe("two live secrets", () => {
     })
   })
 
-  test("the empty text is nobody's secret, whatever is compared", () => {
+  test("the empty text is no client's secret, whatever is compared", () => {
     for (const of of [holder, renewed(holder, two, day), client({ credential: { _tag: "Public" } })]) {
       const stored = isSecret(of.credential) ? of.credential : undefined
       expect(whichSecret(hashOf(""), stored, t0)).toBe("wrong")

@@ -136,7 +136,7 @@ describe("a profile", () => {
   ]
   test.each(broken)("fapi2 is broken by %s", (_, over, count) => {
     const rules = brokenRules(leastProfile(everywhere), { ...good, ...over })
-    // Each in words, which whoever registers is told.
+    // Each in words, for the client that registers.
     expect(rules.map((words) => words !== "")).toEqual(Array(count).fill(true))
     expect(brokenRules(leastProfile(policy), { ...good, ...over })).toEqual([])
   })

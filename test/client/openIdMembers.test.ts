@@ -63,11 +63,11 @@ describe("a member of OpenID Connect Registration", () => {
   ]
   test.each(rows)("%s: %j", (name, value, isTaken) => {
     expect(faultsOf({ [name]: value })).toEqual(isTaken ? [] : [name])
-    // Sent to every server, it turns nobody down where nobody signs in.
+    // Clients send it to every server; one without sign-ins refuses none of them for it.
     expect(faultsOf({ [name]: value }, { policy })).toEqual([])
   })
 
-  test("turns nobody down who does not send it", () => {
+  test("refuses no client that does not send it", () => {
     expect(faultsOf({})).toEqual([])
   })
 

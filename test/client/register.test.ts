@@ -316,11 +316,11 @@ describe("registering anew (RFC 7592 §2.2)", () => {
     })
   })
 
-  test("is the client's own word, whoever made it", () => {
+  test("is the client's own word, also for an owner's client", () => {
     expect(again({ ...before, madeBy: "owner" }, { redirect_uris: [uri] }).client.madeBy).toBe("itself")
   })
 
-  test("brings the workspace's own access to nobody whom a first registration would not, but to who has it", () => {
+  test("brings the workspace's own access to a client that has it, and else only as a first registration would", () => {
     const both = { redirect_uris: [uri], grant_types: ["authorization_code", "client_credentials"] }
     const comesTo = (of: Client, rules: Policy, isOpen: boolean) =>
       mayUse(
@@ -419,7 +419,7 @@ describe("a registration's body", () => {
     }
   })
 
-  test("is read member by member; null, the empty text and members that nobody knows say nothing", () => {
+  test("is read member by member; null, the empty text and unknown members say nothing", () => {
     expect(read({ client_name: null, client_uri: "", made_up_member: 1, software_id: "x" })).toEqual(
       Result.succeed({ software_id: "x" })
     )
@@ -457,7 +457,7 @@ describe("a registration's body", () => {
     })
   }
 
-  test("names the methods that there are to whoever asks for another", () => {
+  test("names the methods that there are to a client that asks for another", () => {
     expect(
       [...tables.clientAuths.keys()].every((method) => Result.isSuccess(read({ token_endpoint_auth_method: method })))
     ).toBe(true)

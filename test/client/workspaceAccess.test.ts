@@ -38,7 +38,7 @@ describe("who may act for the workspace", () => {
     }
   })
 
-  test("only where owners are the only ones, nobody else registers for it", () => {
+  test("only where owners alone may, no client registers itself for it", () => {
     const by = (madeBy: "itself" | "owner") =>
       (["registered", "approved", "owner"] as const).map((access) => mayRegisterForWorkspace(madeBy, under(access)))
     expect([by("itself"), by("owner")]).toEqual([

@@ -9,7 +9,7 @@ import { type Scopes, type Told, toolsFor } from "./mcpTools.ts"
 
 /**
  * An issuer, and two MCP servers on origins of their own, which know it only by its address: `tools` asks it about each
- * token, `orders` takes JWTs and asks nobody.
+ * token, `orders` takes JWTs and asks no server.
  */
 export interface Elsewhere {
   readonly auth: EmbeddedTessera

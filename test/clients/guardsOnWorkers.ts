@@ -6,7 +6,7 @@ import type { OnWorkers } from "./elsewhere.ts"
 import { asTransport } from "./McpMemory.ts"
 import { type Told, toolsFor } from "./mcpTools.ts"
 
-/** The test's own words, which nobody checks here. */
+/** The test's own words, unchecked here. */
 const { remote, signed } = env as unknown as OnWorkers
 
 /** An MCP server that asks for a scope by the tool that is called, and below it a route that takes bound tokens alone. */
@@ -42,7 +42,7 @@ const ofSigned = asking(signed)
 const byKeys = jwtGuard({ issuer: signed.issuer, resource: signed.at })
 const apis = [apiOf(byQuestions, remote), apiOf(byKeys, signed)]
 
-/** Two APIs as a module of Workers: one asks the issuer about each token, the other takes JWTs and asks nobody. */
+/** Two APIs as a module of Workers: one asks the issuer about each token, the other takes JWTs without asking. */
 export default {
   fetch: async (request: Request): Promise<Response> => {
     const metadata = byQuestions.serveMetadata(request) ?? ofSigned.serveMetadata(request)

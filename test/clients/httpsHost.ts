@@ -35,7 +35,7 @@ export const httpsHost = Effect.gen(function* () {
     pages.set(path, { client_id: address, ...documentMembers, ...members })
     return address
   }
-  /** From now on whoever asks waits: when the first one is there, and what lets all of them go on. */
+  /** From now on requests wait: when the first one is there, and what lets all of them go on. */
   const hold = () => {
     const arrived = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()

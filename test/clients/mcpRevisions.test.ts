@@ -263,7 +263,7 @@ describe("authorization", () => {
     }
   })
 
-  test("the consent page shows the host that the person is sent to, and that nobody vouches for the client", async () => {
+  test("the consent page shows the host that the person goes to, and that no owner vouches for the client", async () => {
     const { client_id } = await publicClient()
     const visitor = new Visitor(server().url)
     await visitor.signIn()
@@ -283,7 +283,7 @@ describe("resource and audience", () => {
     expect(await companiesStatus(server().url, String(beside.tokens.access_token))).toBe(401)
   })
 
-  test("a resource of somebody else is refused", async () => {
+  test("another server's resource is refused", async () => {
     const { client_id } = await publicClient()
     const answer = await fetch(asking(client_id, { resource: "https://mcp.example.com/mcp" }), { redirect: "manual" })
     expect((await wayBack(answer)).searchParams.get("error")).toBe("invalid_target")

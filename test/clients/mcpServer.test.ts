@@ -178,7 +178,7 @@ describe.each(Object.entries(frameworks))("an MCP server behind the guard of %s"
       expect(renewed).not.toBe(String(held.refresh_token))
     }))
 
-  test("sends whoever has too little scope to the person once more, for all that it takes", () =>
+  test("sends a client with too little scope to the person once more, for all that it takes", () =>
     withServer(start, async (origin) => {
       // With a refresh token this client would renew what it has, which brings no more.
       const memory = new McpMemory({ renews: false })

@@ -31,7 +31,7 @@ const browserAt = (answer: (request: Request) => Promise<Response>) => {
   }
 }
 
-/** Auth.js looks into the ID token by itself, which has no claim that nobody asked for. */
+/** Auth.js looks into the ID token by itself, which has no claim beyond those asked for. */
 const claims = { id_token: { name: null, email: null } }
 
 for (const byIdToken of [true, false]) {

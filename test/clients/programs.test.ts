@@ -163,7 +163,7 @@ const playProgram = Effect.fnUntraced(function* (world: World, program: Program)
   expect(new Set([first, second, third].map(({ refresh_token }) => refresh_token)).size).toBe(3)
 })
 
-describe("whoever is known to come gets in", () => {
+describe("a program that is known to come gets in", () => {
   for (const program of programs) {
     const { document, unsigned = false } = program
     const web = new DocumentsWeb()

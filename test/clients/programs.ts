@@ -1,7 +1,7 @@
 /**
  * Programs that people connect today, each with the requests that it sends, by what their users and the servers that they
- * met have reported, and with its metadata document, as it was read in public. `programs.test.ts` plays them: whoever is
- * in here gets in.
+ * met have reported, and with its metadata document, as it was read in public. `programs.test.ts` plays them: a program
+ * that is in here gets in.
  */
 
 type Fields = Readonly<Record<string, string>>

@@ -16,7 +16,7 @@ describe("what is turned away, and says why", () => {
     expect(error).toBe("invalid_redirect_uri")
   })
 
-  test("a private-use scheme without a dot that could be anybody's, and the whole registration that it is part of", async () => {
+  test("a private-use scheme without a dot, open to any program, and the whole registration that it is part of", async () => {
     const { error, error_description } = await refusal({
       redirect_uris: ["myapp://oauth/callback", "http://localhost:8787/callback"]
     })

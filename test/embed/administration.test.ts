@@ -242,7 +242,7 @@ describe("grants", () => {
         ].toSorted()
       )
       const mine = items.find(({ client }) => client.id === first.client.id)
-      // Somebody else's list does not hold it.
+      // Another person's list does not hold it.
       expect(await auth.grants.revoke("bob", mine?.id ?? "")).toBe(false)
       expect(await works(first.access)).toBe(true)
       expect(await auth.grants.revoke("ada", mine?.id ?? "")).toBe(true)

@@ -435,7 +435,7 @@ describe("its audit", () => {
     }
   })
 
-  test("hears of grants, refusals, revocations and changes; what it throws hurts nobody", async () => {
+  test("hears of grants, refusals, revocations and changes; what it throws fails no request", async () => {
     const heard: Array<AuditEntry["event"]["_tag"]> = []
     const audit = ({ event }: AuditEntry) => {
       heard.push(event._tag)

@@ -14,7 +14,7 @@ describe("the guide to people of one's own", () => {
     expect(read("allow.ts").split("\n").length).toBeLessThan(60)
   })
 
-  test("signs nobody in or out for a form of another site", async () => {
+  test("signs no person in or out for a form of another site", async () => {
     const origin = "http://127.0.0.1:3000"
     const { auth, fetch } = northwind(origin, aKey)
     const post = (path: string, from: string) =>

@@ -27,7 +27,7 @@ const use = async (auth: HostingTessera, id: string) => {
       })
     })
   )
-  // The shape is RFC 6749's; where it is not, nobody is admitted.
+  // The shape is RFC 6749's; with any other, the guard admits no caller.
   const { access_token } = (await answer.json()) as { readonly access_token: string }
   const headers = { authorization: `Bearer ${access_token}` }
   const checked = await auth.guard(new Request(`https://${id}.example/orders`, { headers }), { scopes: ["api"] })

@@ -8,7 +8,7 @@ import { t0 } from "../given/World.ts"
 export const aKey = "A".repeat(43)
 export const redirectUri = "https://app.example/callback"
 
-/** Ada is signed in with the cookie `session=ada`, and so is everybody else with a name in lower case. */
+/** Ada is signed in with the cookie `session=ada`, and so is any other person with a name in lower case. */
 export const people: CreateOptions["owner"] = {
   signedIn: ({ headers }) => {
     const name = /(?:^|; )session=([a-z]+)/.exec(headers.get("cookie") ?? "")?.[1]

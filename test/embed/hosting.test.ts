@@ -52,7 +52,7 @@ const refused = (make: () => unknown): string => {
 }
 
 describe("a host of several workspaces", () => {
-  test("answers for each at its own address, and for nobody else's", () =>
+  test("answers for each at its own address, and at no other", () =>
     withHosting([acme, beta, root], async (auth) => {
       expect(await issuerAt(auth, `https://acme.example${document}`)).toBe(acme.issuer)
       expect(await issuerAt(auth, `https://id.example${document}/beta`)).toBe(beta.issuer)
@@ -307,7 +307,7 @@ describe("a host that resolves workspaces by a function", () => {
     })
   })
 
-  test("remembers what it said for five seconds, whoever was found and nobody", async () => {
+  test("remembers what it said for five seconds, a workspace or none", async () => {
     const { clock, wait } = await testClock()
     const there = new Set(["acme.product.example"])
     let asked = 0

@@ -211,7 +211,7 @@ describe("the chores of an embedded server", () => {
         const { token } = await machine(auth)
         // The first time it also counts the clients.
         await auth.housekeep()
-        // Of a limit that is hardly touched nobody else has to hear.
+        // No other process has to hear of a limit that is hardly touched.
         for (let count = 0; count < 400; count++) await token()
         kinds.clear()
         await auth.housekeep()

@@ -50,7 +50,7 @@ describe("a host's people", () => {
     })
   }
 
-  test("may be told by a value or by a promise, and nobody by undefined or null", async () => {
+  test("may be told by a value or by a promise, and no person by undefined or null", async () => {
     expect((await authorize({ ...people, signedIn: () => ada })).status).toBe(200)
     expect((await authorize({ ...people, signedIn: async () => ada })).status).toBe(200)
     expect((await authorize({ ...people, signedIn: async () => null })).status).toBe(303)
@@ -104,7 +104,7 @@ describe("a host's people", () => {
     ["a fault of its own", { places: fail }]
   ]
   for (const [what, owner] of odd) {
-    test(`are nobody's where the host tells ${what}: 503, and nothing of it is shown`, async () => {
+    test(`are refused where the host tells ${what}: 503, and nothing of it is shown`, async () => {
       const response = await authorize({ ...people, signedIn: () => ada, ...owner })
       expect([response.status, (await response.text()).includes("secret of the host")]).toEqual([503, false])
     })
@@ -201,7 +201,7 @@ describe("a host's people", () => {
     })
   }
 
-  test("are asked on a page that the host draws, which is never framed, and whose trouble is nobody else's", async () => {
+  test("are asked on a page that the host draws, which is never framed, and whose trouble stays its own", async () => {
     const asked = async (consentPage: NonNullable<CreateOptions["consentPage"]>) => {
       let answer: Response | undefined
       await withHost({ owner: { ...people, signedIn: () => ada }, consentPage }, async (auth) => {

@@ -10,7 +10,7 @@ import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { withHost } from "./host.ts"
 
-/** Each lets nobody register, by what stands before the mount. */
+/** Each refuses registration, by what stands before the mount. */
 const apps: ReadonlyArray<readonly [name: string, start: (auth: EmbeddedTessera) => Promise<RequestListener>]> = [
   [
     "Express",

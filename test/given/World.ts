@@ -96,11 +96,11 @@ export interface WorldOptions {
   /** Instead of one in memory. */
   readonly store?: Layer.Layer<Storage>
   readonly seed?: string
-  /** How the host finds people by what issuers assert; `unknown`: it finds nobody. */
+  /** How the host finds people by what issuers assert; `unknown`: it finds no person. */
   readonly asserted?: "unknown" | NonNullable<ResourceOwner["Service"]["asserted"]>
   /** How the host asks for a password once more, where it does. */
   readonly confirm?: NonNullable<ResourceOwner["Service"]["confirm"]>
-  /** What is known of everybody, beside their name. */
+  /** What is known of each person, beside their name. */
   readonly profile?: Omit<Profile, "sub">
   readonly mayMove?: TesseraOptions["mayMove"]
   readonly claimScopes?: NonNullable<TesseraOptions["claimScopes"]>
@@ -120,7 +120,7 @@ export interface Sent {
   readonly peer?: string
 }
 
-/** Somebody is registered in `theWorkspace`, as far as the store knows. */
+/** A client is registered in `theWorkspace`, as far as the store knows. */
 export const aClient = (storage: Storage["Service"]) =>
   storage.insert({
     workspace: theWorkspace.id,

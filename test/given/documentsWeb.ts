@@ -13,7 +13,7 @@ export interface Page {
 
 type PostAnswer = number | DocumentFault["reason"]
 
-/** The network, as far as a test needs one: pages by address, and whoever asked for them. */
+/** The network, as far as a test needs one: pages by address, and the addresses asked for. */
 export class DocumentsWeb {
   readonly pages = new Map<string, Page | DocumentFault["reason"]>()
   readonly asked: Array<string> = []

@@ -3,7 +3,7 @@ import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generat
 import { digestOf } from "../../core/rules/Secret.ts"
 import { t0 } from "./World.ts"
 
-/** Somebody who holds a key, and signs proofs with it (RFC 9449 §4.2). */
+/** A client that holds a key, and signs proofs with it (RFC 9449 §4.2). */
 export interface Holder {
   readonly alg: string
   readonly sign: CryptoKey

@@ -11,7 +11,7 @@ import { byOwner } from "./auditContext.ts"
 import { type TestClient, tokenRequest, type Values } from "./flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "./World.ts"
 
-/** Whom an owner trusts to say who somebody is. */
+/** The issuer whose assertions of who a person is an owner trusts. */
 export const login = "https://login.acme.example"
 const { issuer } = theWorkspace
 export const seconds = t0 / 1000
@@ -22,7 +22,7 @@ const keyNamed = async (kid: string) => {
 }
 export type Signer = Awaited<ReturnType<typeof keyNamed>>
 
-/** Its key, and one of somebody else. */
+/** Its key, and one of another issuer. */
 export const [own, foreign] = await Promise.all([keyNamed("one"), keyNamed("two")])
 
 export const signed = (

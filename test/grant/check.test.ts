@@ -151,7 +151,7 @@ describe("whom a token speaks for", () => {
     expect("actors" in Result.getOrThrow(check(active()))).toBe(false)
   })
 
-  test("needs everybody there who exchanged it, and let to exchange", () => {
+  test("needs all clients there that exchanged it, and let to exchange", () => {
     const serves = Resource.make("https://api.example")
     const good = client({ serves })
     const rows = [
@@ -248,7 +248,7 @@ describe("API keys", () => {
     }
   })
 
-  test("admit whoever bears them, until they expire", () => {
+  test("admit their bearer, until they expire", () => {
     const found = checkKey(home, make().grant, hashOf(text), t0)
     expect(Result.getOrThrow(found)).toMatchObject({
       _tag: "ApiKey",

@@ -139,7 +139,7 @@ describe("a JWT's claims", () => {
   })
 })
 
-test("a client's tokens may be JWTs where an owner chose so, or nobody chose and a resource asks for it", () => {
+test("a client's tokens may be JWTs where an owner chose so, or no owner chose and a resource asks for it", () => {
   const asking = Schema.decodeUnknownSync(ResourceRegistry)([
     { at: "https://api.example.com", name: "API", accessTokenFormat: "jwt" }
   ])

@@ -44,7 +44,7 @@ const scene = async (said: object, over: Partial<RemoteGuardOptions> = {}) => {
 const bound = { cnf: { jkt: ada.jkt } }
 
 describe("a guard elsewhere (RFC 9449 §7)", () => {
-  test("admits whoever proves the key that a token is bound to, once for each proof", async () => {
+  test("admits a caller that proves the key that a token is bound to, once for each proof", async () => {
     const { call, shown } = await scene(bound)
     const good = await shown(ada)
     expect(await call(good)).toBe("admitted")
@@ -52,7 +52,7 @@ describe("a guard elsewhere (RFC 9449 §7)", () => {
     expect(await call(await shown(ada), { dpop: "required" })).toBe("admitted")
   })
 
-  test("admits nobody else, by whatever is shown", async () => {
+  test("admits no other caller, by whatever is shown", async () => {
     const { at, call, shown } = await scene(bound)
     const rows: ReadonlyArray<readonly [what: string, headers: Record<string, string>, answer: string]> = [
       ["the token alone, as Bearer", { authorization: "Bearer token" }, "401 invalid_token"],
@@ -127,7 +127,7 @@ describe("the proofs that a process has seen", () => {
     expect(await seen.take("f", 105, 0)).toBe(true)
   })
 
-  test("are forgotten without a trace once nobody takes them any more", async () => {
+  test("are forgotten without a trace once no guard takes them any more", async () => {
     const seen = makeSeenHere(2)
     for (const [at, value] of ["a", "b", "c", "d", "e"].entries()) {
       expect(await seen.take(value, 200 * at + 100, 200 * at)).toBe(true)

@@ -205,7 +205,7 @@ describe("an app that has answered for itself before the guard has, as one with 
           tooSlow(await kept)
           const { status } = await answered
           release()
-          // What nobody catches comes after the turn in which it is thrown, and fails the test.
+          // An uncaught error comes after the turn in which it is thrown, and fails the test.
           for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
           expect(status).toBe(504)
         } finally {
@@ -215,7 +215,7 @@ describe("an app that has answered for itself before the guard has, as one with 
     }
   }
 
-  test("and nobody is let in behind it", async () => {
+  test("and no caller is let in behind it", async () => {
     const { asked, guard, release } = slow(admitted)
     const { promise: kept, resolve: keep } = Promise.withResolvers<ServerResponse>()
     let entered = 0
@@ -250,7 +250,7 @@ describe("a guard that has a fault of its own, before Express and plain Node", (
   ]
 
   for (const [name, check] of faults) {
-    test(`and ${name}, is answered for with 500, lets nobody in and ends no process`, async () => {
+    test(`and ${name}, is answered for with 500, lets no caller in and ends no process`, async () => {
       let entered = 0
       const guarded = ofExpress.guard(guardOf(check), needs)
       const onNode = await listening((request, response) =>
@@ -305,7 +305,7 @@ describe("a guard that has a fault of its own, before Express and plain Node", (
     )
     try {
       const answer = await fetch(`http://127.0.0.1:${app.port}/`)
-      // What nobody catches comes after the turn in which it is thrown, and fails the test.
+      // An uncaught error comes after the turn in which it is thrown, and fails the test.
       for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
       expect([answer.status, await answer.text()]).toEqual([200, "orders"])
     } finally {

@@ -6,7 +6,7 @@ import { guard } from "../../runtimes/fetch.ts"
 import { jwtGuard, remoteGuard } from "../../runtimes/guard.ts"
 import type { Words } from "./workers.test.ts"
 
-/** The test's own words, which nobody checks here. */
+/** The test's own words, unchecked here. */
 const { issuer, resource } = env as unknown as Words
 
 const common = { issuer, apiKey: "key", resource, timeout: "1 second" } as const

@@ -260,7 +260,7 @@ describe("a guard over JWTs refuses", () => {
     test(what, async () => {
       const given = await scene()
       expect(await given.ask(await make(given))).toBe(401)
-      // Nobody but the issuer is asked, and once at most.
+      // The guard asks only the issuer, and once at most.
       expect(given.line.asked).toBeLessThan(2)
     })
   }
@@ -298,7 +298,7 @@ describe("a guard over JWTs", () => {
     expect(line.asked).toBe(0)
   })
 
-  test("admits nobody elsewhere, or for less", async () => {
+  test("admits no caller elsewhere, or for less", async () => {
     const { ask, token } = await scene()
     expect(await ask(await token({ claims: { aud: `${resource}/orders` } }), "/rest/bills")).toBe(401)
     expect(await ask(await token({ claims: { scope: "profile" } }))).toBe(403)
@@ -379,7 +379,7 @@ describe("a guard over JWTs", () => {
     expect(await ask(text)).toBe(401)
   })
 
-  test("goes on for an hour while keys are not to be had, and then says that nobody can say", async () => {
+  test("goes on for an hour while keys are not to be had, and then says that it cannot say", async () => {
     const { ask, failures, line, token, wait } = await scene()
     const text = await token({ claims: { exp: 4_000_000_000 } })
     await ask(text)
@@ -520,7 +520,7 @@ describe("tokens of a real server", () => {
       expect(decodeProtectedHeader(last).kid).not.toBe(kids[0])
     }))
 
-  test("outlive the end of their grant where nobody asks, and by no more than was chosen where somebody does", () =>
+  test("outlive the end of their grant where no guard asks, and by no more than was chosen where one does", () =>
     withServer(async ({ asked, auth, end, guard, token, wait }) => {
       const { key } = await auth.apiKeys.create({ name: "Orders API", introspectOnly: true })
       const trusting = guard()
@@ -536,7 +536,7 @@ describe("tokens of a real server", () => {
       expect([await trusting(text), await asking(text), await asking(sibling)]).toEqual([200, 401, 401])
     }))
 
-  test("are refused where nobody can say whether their grant stands", () =>
+  test("are refused where the server cannot say whether their grant stands", () =>
     withServer(async ({ guard, token }) => {
       const asking = guard({ apiKey: "tsr_ak_wrong" })
       expect(await asking(await token())).toBe(503)

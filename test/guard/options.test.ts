@@ -124,7 +124,7 @@ describe("scopes that cannot be", () => {
     })
   }
 
-  test("are refused where a guard is asked without a helper, whoever calls", () =>
+  test("are refused where a guard is asked without a helper, for any caller", () =>
     withHost({}, async (auth) => {
       for (const guard of [auth, remoteGuard(good)]) {
         for (const needs of noScopes) {
@@ -156,7 +156,7 @@ describe("a resource that cannot be", () => {
     })
   }
 
-  test("is refused where a guard is asked without a helper, whoever calls", () =>
+  test("is refused where a guard is asked without a helper, for any caller", () =>
     withHost({}, async (auth) => {
       for (const guard of [auth, remoteGuard(good)]) {
         expect(guard.guard(new Request("https://api.example/mcp"), noResource)).rejects.toEqual(refusal)

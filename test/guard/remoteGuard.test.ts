@@ -113,7 +113,7 @@ describe("a guard in another process", () => {
       )
     }))
 
-  test("asks nobody where there is no token, or none that could be one", () =>
+  test("asks no server where there is no token, or none that could be one", () =>
     withRemote({}, async ({ guard, line, resource }) => {
       expect(await statusOf(guard, resource)).toBe(401)
       expect(await statusOf(guard, resource, "a".repeat(9000))).toBe(401)
@@ -274,7 +274,7 @@ describe("what it remembers", () => {
       expect(line.asked).toBe(1)
     }))
 
-  test("joins nobody to a question that is older than `ttl`", () =>
+  test("joins no call to a question that is older than `ttl`", () =>
     withRemote({ cache: { ttl: "1 second" }, timeout: "1 minute" }, async ({ auth, guard, line, resource, wait }) => {
       const { revoke, token } = await machine(auth)
       const access = await token()
@@ -289,7 +289,7 @@ describe("what it remembers", () => {
       expect(await statusOf(guard, resource, access)).toBe(401)
       resolve()
       expect(await early).toBe(200)
-      // What came late is nobody's truth any more.
+      // The late answer is stale for later calls.
       expect(await statusOf(guard, resource, access)).toBe(401)
       expect(line.asked).toBe(2)
     }))
@@ -331,7 +331,7 @@ describe("what it remembers", () => {
       expect(line.asked).toBe(asked)
     }))
 
-  test("ends with what the audit stream says, at once, whoever ended it and how", async () => {
+  test("ends with what the audit stream says, at once, whatever ended it", async () => {
     const heard: { by: (entry: AuditEntry) => void } = { by: () => undefined }
     const host = { audit: (entry: AuditEntry) => heard.by(entry) }
     await withRemote({ cache: { ttl: "1 hour" }, host }, async ({ auth, guard, resource }) => {
@@ -438,7 +438,7 @@ describe("what it asks at once", () => {
     }))
 })
 
-describe("while nobody can say", () => {
+describe("while the server cannot say", () => {
   const troubles: ReadonlyArray<readonly [string, (init: RequestInit) => Promise<Response>, object]> = [
     ["the server is away", () => Promise.reject(new TypeError("fetch failed")), { _tag: "Unreachable" }],
     ["the server has trouble", async () => new Response("no", { status: 500 }), { _tag: "Status", status: 500 }],
@@ -454,7 +454,7 @@ describe("while nobody can say", () => {
     ["the answer is not quite yes", async () => Response.json({ active: "true" }), { _tag: "Unreadable" }]
   ]
   for (const [trouble, instead, failure] of troubles) {
-    test(`nobody is admitted, 503 says when to come again: ${trouble}`, () =>
+    test(`no caller is admitted, 503 says when to come again: ${trouble}`, () =>
       withRemote({}, async ({ auth, failures, guard, line, resource }) => {
         const access = await (await machine(auth)).token()
         line.instead = instead
@@ -471,7 +471,7 @@ describe("while nobody can say", () => {
       }))
   }
 
-  test("nobody else is told the token or the key: where the server points to is not asked", async () => {
+  test("no other server is told the token or the key: where the server points to is not asked", async () => {
     let asked = 0
     const elsewhere = Bun.serve({
       hostname: "127.0.0.1",
@@ -544,7 +544,7 @@ describe("while nobody can say", () => {
     await withRemote({ onFailure }, async ({ guard, line, resource }) => {
       line.instead = () => Promise.reject(new TypeError("fetch failed"))
       expect(await statusOf(guard, resource, "token")).toBe(503)
-      // What nobody catches comes after the turn in which it is rejected, and fails the test.
+      // An unhandled rejection comes after the turn in which it is rejected, and fails the test.
       for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
     })
   })

@@ -43,7 +43,7 @@ const play = async (own: number) => {
       const status = await statusOf(guard, one.text)
       const live = one.revokedAt === undefined && now() < one.endsAt
       if (live) {
-        // Whoever was turned away while alive is remembered for good reason only: nobody is, but for an outage.
+        // A live token is refused only in an outage, so the guard remembers no wrong refusal.
         expect(away ? [200, 503] : [200]).toContain(status)
         return
       }

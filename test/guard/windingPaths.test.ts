@@ -86,7 +86,7 @@ describe("a token for one resource", () => {
       }))
   }
 
-  test("opens nothing by a path that Bun hands on as it was sent, where nobody said a host", () =>
+  test("opens nothing by a path that Bun hands on as it was sent, where the request names no host", () =>
     withRemote({}, async ({ auth, guard, resource }) => {
       const { token } = await machine(auth)
       const [orders, all] = [await token(`${resource}/orders`), await token()]

@@ -21,7 +21,7 @@ const jwk = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256", use: "s
 
 const ada = await holderOf("ES256")
 
-/** An issuer that is asked, and that may keep whoever asks waiting. */
+/** An issuer that is asked, and that may keep its callers waiting. */
 const slowIssuer = Effect.gen(function* () {
   let isSlow = false
   let arrived = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ const slowIssuer = Effect.gen(function* () {
         .setProtectedHeader({ alg: "ES256", kid: "one", typ: "at+jwt" })
         .sign(privateKey)
     },
-    /** While `ask` is under way, whoever asks waits: answers when the first is there. */
+    /** While `ask` is under way, requests wait: answers when the first is there. */
     holding: () => {
       isSlow = true
       arrived = Promise.withResolvers()
@@ -99,7 +99,7 @@ const scene = Effect.fnUntraced(function* (engine: string) {
 })
 
 if (engine !== undefined) {
-  test("on Workers, a caller that goes away leaves nobody waiting for what was asked for it", () =>
+  test("on Workers, a caller that goes away leaves no other waiting for what was asked for it", () =>
     Effect.gen(function* () {
       const { call, leave, resource, token } = yield* scene(engine)
       yield* Effect.promise(async () => {

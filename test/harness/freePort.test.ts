@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import { Effect } from "effect"
 import { freePort } from "./freePort.ts"
 
-test("no port is given twice in a run, though nobody listens on it yet", async () => {
+test("no port is given twice in a run, though no server listens on it yet", async () => {
   const many = await Effect.runPromise(
     Effect.all(
       Array.from({ length: 500 }, () => freePort),

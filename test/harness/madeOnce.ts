@@ -19,8 +19,8 @@ const isMaker = (folder: string): boolean => {
 }
 
 /**
- * A folder that is filled once in a run, by whoever asks first, and that goes with the run. Every test file sees the
- * same one, so nobody writes into it afterwards.
+ * A folder that the first test file to ask fills once in a run, and that goes with the run. Every test file sees the
+ * same one, so none writes into it afterwards.
  */
 export const madeOnce = Effect.fnUntraced(function* (name: string, fill: (folder: string) => Effect.Effect<void>) {
   const folder = join(madeFolder(), name)
@@ -28,7 +28,7 @@ export const madeOnce = Effect.fnUntraced(function* (name: string, fill: (folder
   if (isMaker(folder)) {
     const exit = yield* Effect.exit(fill(folder))
     const failure = Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
-    // Whoever waits sees nothing or all of it.
+    // A test file that waits sees nothing or all of it.
     writeFileSync(`${outcome}.part`, failure)
     renameSync(`${outcome}.part`, outcome)
   }

@@ -15,7 +15,7 @@ export interface Workers {
   readonly durableObject?: string
   /** Whether Node's modules are to be had, which Workers have by themselves since August of 2026. Default: `false`. */
   readonly hasNodes?: boolean
-  /** Who vouches for the https servers that it fetches from, as PEM. Default: nobody. */
+  /** The authority for the https servers that it fetches from, as PEM. Default: none. */
   readonly ca?: string
   /** Default: a free one. */
   readonly port?: number

@@ -38,7 +38,7 @@ export const concepts: Rule = {
       : []
 }
 
-/** Paths of somebody's machine. */
+/** Paths of a developer's machine. */
 const machine = /(?<![\w.:-])\/(?:root|home\/\w+|Users\/\w+|work\/(?:main|shared)|tmp\/(?:wt|lab))\b/g
 
 export const portable: Rule = {

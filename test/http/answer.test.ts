@@ -115,7 +115,7 @@ test("the methods of a route are told with those that come with them", () => {
   expect(allowedMethods({ methods: { POST: handler, GET: handler }, cors: true })).toBe("POST, GET, HEAD, OPTIONS")
 })
 
-test("what the server says of itself alone is a whole answer that nobody keeps", () => {
+test("what the server says of itself alone is a whole answer that no cache keeps", () => {
   const type = ["content-type", "application/json"]
   const kept = [
     ["cache-control", "no-store"],

@@ -69,7 +69,7 @@ test("one that ended a grant tells that first", () => {
   ])
 })
 
-test("a store that did not answer is an error in the log, and no refusal of anybody", () => {
+test("a store that did not answer is an error in the log, and no refusal of a caller", () => {
   expect(noted(new StorageUnavailable({ outcome: "unknown", message: "gone fishing" }))).toEqual({
     audit: [],
     log: [

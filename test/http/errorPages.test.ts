@@ -12,7 +12,7 @@ const exhausted = Layer.succeed(Limiter, {
 })
 
 describe("an authorization request that leads nowhere", () => {
-  test("shows developers which redirect_uri was sent, spelled out, and never sends anybody there", () =>
+  test("shows developers which redirect_uri was sent, spelled out, and never sends a browser there", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -47,7 +47,7 @@ describe("an authorization request that leads nowhere", () => {
       })
     ))
 
-  test("says that nobody knows a client by its address where this server fetches nothing", () =>
+  test("says that no client is known by its address where this server fetches nothing", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = { ...(yield* registerClient(world)), id: "https://app.example/client.json" }
@@ -82,7 +82,7 @@ const approve = (world: World) =>
   })
 
 describe("a client that never completed a flow", () => {
-  test("is not known any more after thirty days, so nobody is asked to sign in for it", () =>
+  test("is not known any more after thirty days, so no person is asked to sign in for it", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -131,7 +131,7 @@ describe("a page about a refusal", () => {
     )
   )
 
-  test("is for whoever takes pages, and anybody else is told in JSON that there is nothing", () =>
+  test("is for a client that takes pages, and any other is told in JSON that there is nothing", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         for (const accept of ["application/json", "*/*", "", undefined]) {

@@ -54,7 +54,7 @@ describe("the code flow, whole", () => {
       })
     ))
 
-  test("audits a retry within the grace on its own, held against whoever refreshed first", () =>
+  test("audits a retry within the grace on its own, compared with the first refresh", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
@@ -147,7 +147,7 @@ describe("the code flow, whole", () => {
       })
     ))
 
-  test("sends somebody who is not signed in to sign in and back", () =>
+  test("sends a person who is not signed in to sign in and back", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

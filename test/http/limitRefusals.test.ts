@@ -161,7 +161,7 @@ describe("refusals by a limit", () => {
       })
     ))
 
-  test("wake nobody once a second has passed without any", () =>
+  test("wake no timer once a second has passed without any", () =>
     Effect.gen(function* () {
       let woken = 0
       const clock = yield* Clock.Clock

@@ -73,7 +73,7 @@ describe("a request takes of the share", () => {
       { registration: RegistrationPolicy.layerClosed }
     ))
 
-  test("of its network, where somebody is asked, and of who is signed in", () =>
+  test("of its network, where a person is asked, and of who is signed in", () =>
     watched((world, took) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -158,7 +158,7 @@ describe("a request takes of the share", () => {
       })
     ))
 
-  test("of nobody, where the token is none of ours", () =>
+  test("of no caller, where the token is none of ours", () =>
     watched((world, took) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
@@ -243,7 +243,7 @@ describe("a request takes of the share", () => {
       })
     ))
 
-  test("of its network, where a device asks by a code that nobody was given, and not where its own waits", () =>
+  test("of its network, where a device asks by a code that no device was given, and not where its own waits", () =>
     watched((world, took) =>
       Effect.gen(function* () {
         const client = yield* deviceClient(world)
@@ -258,7 +258,7 @@ describe("a request takes of the share", () => {
       })
     ))
 
-  test("that is nobody else's, when somebody floods in the name of a public client", () =>
+  test("that is no other's, when an attacker floods in the name of a public client", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

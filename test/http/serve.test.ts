@@ -49,7 +49,7 @@ describe("a server as a plain function", () => {
       for (let again = 0; again < 2; again++) expect(serve(asked)).toEqual(answerOf("begin"))
     }))
 
-  test("answers at once what a fiber has done before anybody waits", () =>
+  test("answers at once what a fiber has done before a request waits", () =>
     inServer(
       Effect.suspend(() => Effect.succeed(answerOf("begin"))),
       async (serve, runtime) => {
@@ -110,7 +110,7 @@ describe("a server that is mounted", () => {
       })
     ))
 
-  test("of several workspaces, each by its host; where nobody can say whose it is, what any of them has", () =>
+  test("of several workspaces, each by its host; where the store cannot say whose it is, what any of them has", () =>
     inWorld((world) =>
       Effect.sync(() => {
         const places: Readonly<Record<string, Workspace | "unknown">> = {

@@ -187,7 +187,7 @@ describe("while the storage does not answer", () => {
 })
 
 describe("a store that fails between a code and its tokens", () => {
-  test("costs nobody the code that it has already spent", () =>
+  test("costs no client the code that it has already spent", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

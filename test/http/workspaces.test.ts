@@ -208,7 +208,7 @@ describe("one workspace, seen from another", () => {
     ))
 })
 
-/** Built as hosts do it, over a header that anybody writes. */
+/** Built as hosts do it, over a header that any client writes. */
 const resolveOrThrow = (request: HttpRequest): Workspace | undefined => {
   const asked = request.headers.get("host") ?? ""
   if (!URL.canParse(`http://${asked}`)) throw new Error(`no such host: ${asked}`)
@@ -260,7 +260,7 @@ describe("which workspace a request is for", () => {
 
   const others = [undefined, "", "green.example", "red.example:8443", "red.example.evil.example"]
 
-  test.each(others)("nobody answers at another host, on any route: %p", (other) =>
+  test.each(others)("no workspace answers at another host, on any route: %p", (other) =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -444,7 +444,7 @@ describe("a workspace that is disabled", () => {
       { workspaces: [closed, blue] }
     ))
 
-  test("is nobody else's trouble", () =>
+  test("is no other workspace's trouble", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -32,7 +32,7 @@ const stalls =
   (socket) =>
     socket.write(text)
 
-/** Writes for as long as somebody reads. */
+/** Writes for as long as the client reads. */
 const endless =
   (first: string, part: string): Answer =>
   (socket) => {

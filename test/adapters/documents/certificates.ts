@@ -49,7 +49,7 @@ const signed = Effect.fnUntraced(function* (folder: string, { by, days = "2", fo
 
 /**
  * Two authorities, `public.pem` for those that every runtime trusts and `private.pem` for a company's own, and what they
- * signed; and `itself.example.pem`, which nobody did.
+ * signed; and `itself.example.pem`, which neither did.
  */
 export const certificates = Effect.gen(function* () {
   const folder = yield* throwawayFolder("certificates")

@@ -121,7 +121,7 @@ describe("documents", () => {
         yield* Fiber.interrupt(third)
         yield* web.answers("[2]")
         yield* TestClock.adjust(0)
-        // Nobody waited, and it is there all the same.
+        // No request waited for the answer, and the cache has it all the same.
         expect((yield* fetch("https://keys.example/other", limits)).body).toBe("[2]")
         expect(web.asked).toHaveLength(2)
       })
@@ -284,7 +284,7 @@ describe("documents", () => {
       })
     ))
 
-  test("of one host are no flood, however fast it answers, and a clock that is set back shuts nobody out", () =>
+  test("of one host are no flood, however fast it answers, and a clock that is set back shuts no host out", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {
         yield* TestClock.setTime(1_000_000)

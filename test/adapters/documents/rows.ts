@@ -1,6 +1,6 @@
 import { longest } from "./answers.ts"
 
-/** One address that somebody named, and what comes of it. */
+/** One address in a client's metadata, and what comes of it. */
 export interface Row {
   /** `PORT`: that of the server that `allow` lets in. */
   readonly address: string
@@ -20,7 +20,7 @@ export interface Row {
   readonly dialed?: ReadonlyArray<string>
 }
 
-/** Nobody's in particular; no connection goes there. */
+/** A public address; no connection goes there. */
 export const somewhere = "93.184.216.34"
 const elsewhere = "93.184.216.35"
 const ipv6 = "2606:2800:220:1::1"

@@ -4,7 +4,7 @@ import postgres from "postgres"
 
 export interface Database {
   readonly url: string
-  /** With everything in it, whoever is still connected. */
+  /** Drops it with everything in it, also under open connections. */
   readonly drop: Effect.Effect<void>
 }
 

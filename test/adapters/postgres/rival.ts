@@ -3,7 +3,7 @@ import { layer } from "../../../adapters/postgres/Postgres.ts"
 import { Storage } from "../../../core/ports/Storage.ts"
 import { drawFrom } from "../../../core/testing/Draw.ts"
 
-/** Counts up records that somebody else counts up too, in batches of any order, and prints how often it won and lost. */
+/** Counts up records that a rival counts up too, in batches of any order, and prints how often it won and lost. */
 const [url = "", name = "", rounds = "0", ...ids] = process.argv.slice(2)
 const draw = drawFrom(name)
 const said = { won: 0, lost: 0 }

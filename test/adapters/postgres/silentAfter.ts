@@ -3,7 +3,7 @@ import { Effect } from "effect"
 
 /**
  * The same database by a way that is lost when a client says this: from then on nothing arrives over the connection that
- * said it, in neither direction, and nobody hangs up.
+ * said it, in neither direction, and neither side hangs up.
  */
 export const silentAfter = Effect.fnUntraced(function* (word: string, url: string) {
   const { hostname, port } = new URL(url)

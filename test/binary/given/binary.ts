@@ -12,7 +12,7 @@ export interface Binary {
 
 export const theExecutable = (): Binary => ({ file: executable(), user: unprivilegedUser() })
 
-/** An empty folder that belongs to whoever runs the executable. */
+/** An empty folder that belongs to the user who runs the executable. */
 export const emptyFolder = ({ user }: Binary) => throwawayFolder("empty", user)
 
 export interface Started {

@@ -25,7 +25,7 @@ export const inWords: Readonly<Record<Confinement, string>> = {
 /** An image that is laid out as a folder, and what its Containerfile says of it. */
 export interface Image {
   readonly root: string
-  /** `undefined`: whoever runs the tests. */
+  /** `undefined`: the user who runs the tests. */
   readonly user: User | undefined
   readonly volume: string
   readonly folder: string
@@ -37,7 +37,7 @@ export interface Container {
   readonly image: Image
   /** What the container sees as its volume. */
   readonly data: string
-  /** Its own has nobody else in it: every port is free there, and only who enters it gets to one. */
+  /** Its own holds no other process: every port is free there, and only a process that enters it gets to one. */
   readonly network: "own" | "ours"
   /** Beside what the image says. */
   readonly env?: Readonly<Record<string, string>>

@@ -44,7 +44,7 @@ const logged = async ({ child }: Shipped, answer: Answer) => {
   return { method, path }
 }
 
-/** The query: whoever asks for a page and is not signed in comes back to the very address that they asked for. */
+/** The query: a person who asks for a page and is not signed in comes back to the very address. */
 const queryAt = async ({ prefix, send }: Shipped, { target }: Sent): Promise<string> => {
   const settings = `${prefix}/settings/apps`
   const query = queryOf(target)
@@ -126,7 +126,7 @@ const bodyAt = (shipped: Shipped, sent: Sent) => {
   return find({ headers }, "content-type") === json[1] ? inRegistration(shipped, sent) : inSignIn(shipped, sent)
 }
 
-/** The request goes out as it is, to an address that nobody has; then each part of it to a page that tells it again. */
+/** The request goes out as it is, to an unknown address; then each part of it to a page that tells it again. */
 const echo = async (shipped: Shipped, sent: Sent): Promise<Answer> => {
   const answer = await shipped.send(sent)
   if (answer.status !== 404) return answer
@@ -180,7 +180,7 @@ export const asTranscript = (shipped: Shipped): Send => {
     if (at === -1) return send(sent)
     const [name = ""] = /^[a-z]+/.exec(sent.target.slice(at + own.length)) ?? []
     switch (name) {
-      // It draws at random, and nobody can tell it what.
+      // It draws at random, and a test cannot tell it what.
       case "reseed":
         return { status: 204, headers: [], body: "" }
       // Every registration waits for the store.
