@@ -8,12 +8,12 @@ import { runs } from "./runs.ts"
 
 const holders = [await holderOf("ES256"), await holderOf("ES256"), await holderOf("EdDSA")] as const
 
-/** What somebody proves: one of the keys, or nothing. */
+/** What a caller proves: one of the keys, or nothing. */
 type Key = Holder | undefined
 
 interface Access {
   readonly token: string
-  /** `undefined`: it is whoever's that bears it. */
+  /** `undefined`: a bearer token. */
   readonly key: Key
 }
 

@@ -28,7 +28,7 @@ export interface Cast extends InProcess, Improvisation {
   readonly refresh: (token: Ref, by: Ref, how?: Partial<Refresh>) => Effect.Effect<Act>
   readonly isAdmitted: (access: Ref) => Effect.Effect<boolean>
   readonly isActive: (token: Presented, by: Ref) => Effect.Effect<boolean>
-  /** A request as anybody could send it, to the first workspace. */
+  /** A request as any client could send it, to the first workspace. */
   readonly ask: (method: string, path: string, asking?: Asking) => Effect.Effect<HttpResponse>
   readonly scan: StorageScan["Service"]
 }

@@ -27,7 +27,7 @@ law("a code yields tokens at most once, however many try at once; the losers get
         expect(jsonOf(response)?.error).toBe("invalid_grant")
       }
       for (const { ref, response } of winners) {
-        // Whoever comes second with the verifier too shows that both were stolen, so the winner's tokens are worth
+        // A second exchange with the verifier too shows that both were stolen, so the winner's tokens are worth
         // nothing either. A code alone is worth nothing, and ends nothing.
         const wasReplayed = right.filter(Boolean).length > 1
         const alive = yield* cast.isAdmitted(ref)

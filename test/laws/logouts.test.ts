@@ -243,7 +243,7 @@ const play = Effect.fnUntraced(function* (world: World, dice: Dice, town: Town) 
     Effect.exit(
       Effect.raceFirst(Effect.provideService(act, ItsLife, life), Effect.as(Deferred.await(life.over), undefined))
     )
-  /** Whoever was killed comes back as somebody else. */
+  /** A killed process comes back as another one. */
   const restart = (at: number) =>
     Effect.map(world.elsewhere, (fresh) => {
       processes[at] = fresh
@@ -311,7 +311,7 @@ const play = Effect.fnUntraced(function* (world: World, dice: Dice, town: Town) 
     yield* Effect.replicateEffect(Effect.yieldNow, dice.under(60), { discard: true })
   }
 
-  // Everything is well again, and whoever still runs comes to its end.
+  // All is well again, and each process that still runs comes to its end.
   town.answers.clear()
   yield* passes("10 minutes")
   yield* passes("10 minutes")
@@ -334,7 +334,7 @@ const check = (town: Town, { apps, sessions }: Effect.Success<ReturnType<typeof 
     )
     const jtis = new Map<string, string>()
     for (const { jti, sid } of heard) {
-      // Nobody hears of what is not theirs, or has not ended.
+      // A client hears of no session of others, nor of one that goes on.
       expect(ofSid.get(sid)?.began).toBeDefined()
       expect(jtis.get(sid) ?? jti).toBe(jti)
       jtis.set(sid, jti)

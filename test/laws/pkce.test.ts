@@ -12,7 +12,7 @@ const cookie = { cookie: "person=ann" }
 
 type Fields = Readonly<Record<string, string>>
 
-/** What the link of a page tells the client of, which nobody has let in yet. */
+/** What the link of a page tells the client of, which no person has let in yet. */
 const toldOn = (page: string): URLSearchParams => {
   const [, href = redirect] = /href="(https:\/\/app\.example\/[^"]*)"/.exec(page) ?? []
   return new URL(href.replaceAll("&amp;", "&")).searchParams
@@ -61,7 +61,7 @@ const withClient = (
 
 const kinds = ofSchema(Schema.Literals(["public", "post"]))
 
-/** The right verifier, and what somebody might show who does not have it. */
+/** The right verifier, and what an attacker might show without it. */
 const shown = map(
   all([
     pkcePair,

@@ -45,7 +45,7 @@ const odd = [
 const replaced = (text: string, at: number, length: number, by: string): string =>
   text.slice(0, at) + by + text.slice(at + length)
 
-/** Something near a registered URI that somebody might try to pass for it. */
+/** A URI near a registered one, which an attacker might try to pass for it. */
 const twisted = (dice: Dice, uri: string, others: ReadonlyArray<string>): string => {
   const at = dice.under(uri.length + 1)
   const host = /^[a-z]+:\/\/([^/?]*)/.exec(uri)?.[1] ?? ""

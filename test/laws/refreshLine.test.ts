@@ -71,7 +71,7 @@ law(
           const { response } = yield* cast.refresh(tokenOf(generation), by)
           expect([response.status, jsonOf(response)?.error]).toEqual([400, "invalid_grant"])
         }
-        // Whoever came with one of them had no right to it, so the line ends for everybody.
+        // A client that came with one of them had no right to it, so the line ends for all.
         const last = yield* cast.refresh(tokenOf(line.at(-1)), by)
         expect(last.response.status).toBe(superseded.length > 0 ? 400 : 200)
       })

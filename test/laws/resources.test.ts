@@ -97,7 +97,7 @@ const isBelow = (inner: string, outer: string): boolean => inner === outer || in
 const listedAt = ({ takes }: Registry, place: string): string | undefined =>
   [...takes.keys()].filter((one) => isBelow(place, one)).sort((one, other) => other.length - one.length)[0]
 
-/** What may be done at these places by whoever is given everything. */
+/** What a token with every scope may do at these places. */
 const takenAt = (registry: Registry, at: ReadonlyArray<string>): ReadonlySet<Name> => {
   const taken = at.flatMap((place) => {
     const listed = listedAt(registry, place)

@@ -30,7 +30,7 @@ const joined = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => Uint8Array.f
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-/** What somebody could make of two tokens without the key; the checksum is no secret, so it is made to fit. */
+/** What an attacker could make of two tokens without the key; the checksum is no secret, so it is made to fit. */
 const forgery = (dice: Dice, one: string, other: string): string => {
   const kind = dice.pick(kinds)
   const own = bytesOf(one)

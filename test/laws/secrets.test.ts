@@ -17,7 +17,7 @@ interface Exchange {
   readonly response: HttpResponse
 }
 
-/** Secrets where they do not belong: whoever gets them there may refuse them, but neither repeat nor note them. */
+/** Secrets where they do not belong: an endpoint may refuse them, but neither repeat nor note them. */
 const misplaced = (dice: Dice, secret: string): ReadonlyArray<HttpRequest> => {
   const request = (
     method: string,
@@ -51,7 +51,7 @@ const misplaced = (dice: Dice, secret: string): ReadonlyArray<HttpRequest> => {
       body: `grant_type=authorization_code&code=${secret}`,
       bearer: `Basic ${btoa(`${secret}:${secret}`)}`
     }),
-    // Not as client_id or redirect_uri: the page about them shows what was sent, to whoever sent it.
+    // Not as client_id or redirect_uri: the page about them shows the person what was sent.
     request("GET", "/oauth/authorize", {
       query: new URLSearchParams({ client_id: "nobody", [secret]: secret, scope: secret }).toString()
     }),

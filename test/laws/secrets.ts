@@ -29,7 +29,7 @@ export function* secretsHandedOver(request: HttpRequest, response: HttpResponse)
     }
   }
   const verifier = new URLSearchParams(request.body).get("code_verifier")
-  // A wrong one may be the challenge, which everybody on the way has seen.
+  // A wrong one may be the challenge, which is no secret.
   if (verifier !== null && response.status === 200) yield verifier
 }
 

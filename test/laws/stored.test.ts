@@ -286,7 +286,7 @@ const withResources = <G extends { readonly resource?: string | null }>({ resour
   resources: resource === null ? null : [resource]
 })
 
-test("a grant of version 1 had neither its code's challenge nor whoever refreshed", () => {
+test("a grant of version 1 had neither its code's challenge nor the client that refreshed", () => {
   const bodies = written.grant.filter(({ _tag, _v }) => _tag === "Active" && _v === 1)
   expect(bodies.length).toBeGreaterThan(0)
   for (const { _v, _by, ...fields } of bodies) {
@@ -311,7 +311,7 @@ describe("a record lies where every release looks for it", () => {
     )
   }
 
-  test("also where the key is made of something that only somebody else keeps", () =>
+  test("also where the key is made of something that only another part keeps", () =>
     Effect.gen(function* () {
       const { keys: taken, storage } = takingKeys()
       const now = Instant.make(0)

@@ -96,7 +96,7 @@ describe("a share", () => {
       ))
   }
 
-  test("is everybody's without limits, and its own by default", () =>
+  test("has no bound without limits, and one of its own by default", () =>
     run(
       Effect.gen(function* () {
         const { takeAll } = yield* twoProcesses
@@ -230,7 +230,7 @@ describe("a share", () => {
     return (yield* store.list(listing)).records
   })
 
-  test("is told by a name that says nobody's, and is kept for no longer than until it is full", () =>
+  test("is told by a name that tells of no caller, and is kept for no longer than until it is full", () =>
     run(
       Effect.gen(function* () {
         const { one, takeAll, share } = yield* twoProcesses
@@ -320,7 +320,7 @@ describe("a clock that is set back", () => {
   const anHour = 3_600_000
   const setBack = Effect.flatMap(Clock.currentTimeMillis, (now) => TestClock.setTime(now - anHour))
 
-  test("shuts nobody out, and gives nobody a burst", () =>
+  test("shuts no caller out, and gives none a burst", () =>
     run(
       Effect.gen(function* () {
         const { one, takeAll, share } = yield* twoProcesses
@@ -455,7 +455,7 @@ describe("telling other processes what was taken", () => {
       })
     ))
 
-  test("is done many at once, and what fails takes nobody along", () =>
+  test("is done many at once, and a write that fails does not fail the others", () =>
     runShared(
       Effect.gen(function* () {
         const storage = yield* Storage

@@ -18,7 +18,7 @@ test.each([
   { turns: [1, 1, 0, 1], said: ["alone", "alone", "", "alone"] },
   { turns: [3, 1, 1], said: ["alone x x", "x", "alone"] },
   { turns: [2, 2, 1, 2], said: ["alone x", "x x", "x", "alone x"] },
-  // Nobody's turn ends where nobody came, so the burst is remembered until somebody does.
+  // A turn without arrivals ends none, so the burst is remembered until one arrives.
   { turns: [2, 0, 1, 1], said: ["alone x", "", "x", "alone"] }
 ])("of $turns arrivals a turn, those that come alone", ({ said, turns }) => {
   expect(arrivals(turns)).toEqual(said)

@@ -208,7 +208,7 @@ describe("the audit file", () => {
       })
     ))
 
-  test("that can't be written stops nobody, and is said once", () =>
+  test("that can't be written stops no request, and is said once", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const server = yield* started(cwd, { AUDIT: "/dev/full" })
@@ -236,7 +236,7 @@ describe("the audit file", () => {
       })
     )
   )
-  test("may be a pipe, and the start says so where nobody reads it", () =>
+  test("may be a pipe, and the start says so where no process reads it", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         execFileSync("mkfifo", [join(cwd, "pipe")])

@@ -84,7 +84,7 @@ describe("a file with a ceiling", () => {
     const file = await openAppending(path)
     expect(await isOver(file, 1)).toBe(false)
     renameSync(path, `${path}.1`)
-    // Whoever moves a file by hand asks for a new one by a signal.
+    // An operator who moves a file by hand asks for a new one by a signal.
     expect(await isOver(file, 1)).toBe(false)
     writeFileSync(path, "new\n")
     expect(await isOver(file, 1)).toBe(true)

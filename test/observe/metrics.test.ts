@@ -103,7 +103,7 @@ describe("GET /metrics", () => {
         })
         const half = yield* halfAsked(Number(new URL(server.url).port), "/oauth/token")
         yield* halfAsked(port, "/metrics")
-        // They are with the system now. The server has read them once it has answered somebody who came later.
+        // They are with the system now. The server has read them once it has answered a later request.
         yield* register(server.url)
         yield* read(port)
 
@@ -208,7 +208,7 @@ describe("the requests' meters", () => {
 })
 
 describe("the process's meters", () => {
-  test("show a stall that was over before anybody asked", () =>
+  test("show a stall that was over before a scrape asked", () =>
     scoped(
       Effect.gen(function* () {
         const meters = new Meters()

@@ -154,7 +154,7 @@ describe("a server with a collector", () => {
         for (let turn = 0; turn < 20; turn++) expect((yield* companies(running.url, token)).status).toBe(200)
         expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
         const lines = running.child.stderr().trim().split("\n")
-        // A line that is no JSON, such as a rejection that nobody handled, fails right here.
+        // A line that is no JSON, such as an unhandled rejection, fails right here.
         const told = lines.map((line) => (JSON.parse(line) as Line).message)
         expect(told).toEqual([
           "the telemetry collector does not take what it is sent",

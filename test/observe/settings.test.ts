@@ -11,7 +11,7 @@ const read = (env: Readonly<Record<string, string>>) =>
 
 const observing = (env: Readonly<Record<string, string>>) => Result.getOrThrow(read(env)).observe
 
-describe("the settings of whoever looks on", () => {
+describe("the settings for observers", () => {
   test("are off where nothing is said", () => {
     expect(observing({})).toEqual({ audit: { _tag: "Log" }, metrics: Option.none(), otlp: Option.none() })
     expect(observing({ OTEL_SERVICE_NAME: "auth" }).metrics).toEqual(Option.none())

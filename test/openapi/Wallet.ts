@@ -24,7 +24,7 @@ export const initialToken = "an-initial-access-token"
 
 const sent = { headers: { authorization: `Bearer ${initialToken}` } }
 
-/** Somebody who has all that a request can ask for: the values that no document can hold. */
+/** A client with all that a request can ask for: the values that no document can hold. */
 export interface Wallet {
   readonly client: TestClient
   /** A value of a parameter, or of a credential that the document names; `undefined` for one that needs nothing special. */

@@ -140,7 +140,7 @@ describe("the OpenAPI document", () => {
         )
         const described: ReadonlyArray<unknown> = [
           info,
-          // One that nobody knows here stands as it was sent, and nothing is said of it.
+          // An unknown header stands as it was sent, and nothing is said of it.
           ...Object.entries(components.headers).flatMap(([name, said]) => (/^[A-Z]/.test(name) ? [said] : [])),
           ...Object.values(components.securitySchemes),
           ...operations.flatMap(({ responses }) => Object.values(responses)),
@@ -240,7 +240,7 @@ describe("what the OpenAPI document calls valid is not refused as a request:", (
     ["revoke", "/oauth/revoke"],
     ["token", "/oauth/token"]
   ] as const) {
-    test(`a parameter that nobody knows comes once, or is refused: ${id}`, () =>
+    test(`an unknown parameter comes once, or is refused: ${id}`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
           const { document, found, judge } = yield* operation(world, id)
@@ -369,7 +369,7 @@ describe("the OpenAPI document follows the configuration:", () => {
     )
   })
 
-  test("whoever has fewer rows says nothing of those that are not there", () =>
+  test("a server with fewer rows says nothing of those that are not there", () =>
     inWorld(
       ({ services, workspace }) =>
         Effect.sync(() => {

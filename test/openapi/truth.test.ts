@@ -45,7 +45,7 @@ const home: Workspace = {
   ])
 }
 
-/** Where people sign in by OpenID Connect, and where nobody does. */
+/** Where people sign in by OpenID Connect, and where they do not. */
 const homes = { open: { ...home, scopes: signInScopes }, "with a token": home } as const
 
 interface Stage {
@@ -90,7 +90,7 @@ const inWords = (operation: Operation, drawn: Drawn, mishap: Mishap | undefined,
 /** It sends the same request on as a query: whatever that comes to, it asks no store and grants nothing itself. */
 const sendsOn = "authorizeByPost"
 
-/** Whether somebody got what they asked for: a browser that is sent back with an error, or sent on, did not. */
+/** Whether the caller got what it asked for: a browser that is sent back with an error, or sent on, did not. */
 const wasGranted = (response: HttpResponse): boolean =>
   response.status < 400 && !/[?&]error=|^\/oauth\/authorize\?/.test(header(response, "location") ?? "")
 

@@ -215,7 +215,7 @@ describe("what the ID token tells of it", () => {
 })
 
 describe("id_token_hint", () => {
-  test("names who is expected, expired or not, and nobody for another client", () =>
+  test("names who is expected, expired or not, and no person for another client", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -296,7 +296,7 @@ describe("the authorization endpoint by POST", () => {
     ))
 })
 
-test("a code that is exchanged without openid tells of the sign-in to nobody", () =>
+test("a code that is exchanged without openid tells the client nothing of the sign-in", () =>
   inWorld(
     (world) =>
       Effect.gen(function* () {

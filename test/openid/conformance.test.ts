@@ -51,7 +51,7 @@ const profile: StandardClaims = {
   phone_number: "+49 30 1",
   phone_number_verified: false
 }
-/** Claims of every sign-in, whoever the person is. */
+/** Claims of every sign-in, for any person. */
 const aboutSignIn = ["sub", "auth_time", "acr", "amr"]
 const options = { ...signsIn, profile }
 /** A person is asked once for a client and its scopes. */
@@ -120,7 +120,7 @@ describe("OIDC Config", () => {
             .filter((name) => names.includes(name))
             .toSorted()
         ).toEqual(names)
-        // How somebody signed in is of the sign-in, so that userinfo has none of it.
+        // The way of signing in belongs to the sign-in, so userinfo has none of it.
         const told = jsonOf(yield* userinfo(world, access_token))
         expect<unknown>(told).toEqual({ sub: "alice", ...profile })
       })
@@ -437,7 +437,7 @@ describe("what a client, a page or a stranger makes up is refused", () => {
           forged,
           keyed
         ]
-        // As a hint, at the client's own request: it names nobody, and the request ends there.
+        // As a hint, at the client's own request: it names no person, and the request ends there.
         for (const [index, hint] of made.entries()) {
           if (hint === "") continue
           const fields = { id_token_hint: hint, prompt: "none" }

@@ -26,7 +26,7 @@ const half = (hash: string, of: unknown): string => {
 }
 
 describe("an ID token (OpenID Connect Core §2)", () => {
-  test("names the person to the client, and says nothing that nobody asked for", () =>
+  test("names the person to the client, and says nothing beyond what was asked for", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -104,7 +104,7 @@ describe("an ID token (OpenID Connect Core §2)", () => {
       signsIn
     ))
 
-  test("is not there where nobody asked for openid, and nor is anything of it in the grant", () =>
+  test("is not there where the client did not ask for openid, and nor is anything of it in the grant", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -54,7 +54,7 @@ const hintOf = (world: World, client: TestClient, fields: Readonly<Record<string
 const at = (fields: Readonly<Record<string, string>>) => `/oauth/logout?${form(fields)}`
 const pageOf = (body: string) => /data-page="([^"]+)"/.exec(body)?.[1]
 
-/** What the browser of somebody is answered. */
+/** What a person's browser is answered. */
 const asked = (world: World, fields: Readonly<Record<string, string>>, as = "alice", headers = {}) =>
   world.send("GET", at(fields), { as, headers })
 
@@ -90,13 +90,13 @@ describe("oidcc-rp-initiated-logout", () => {
         expect([there.origin + there.pathname, [...there.searchParams]]).toEqual([back, [["state", state]]])
         expect(header(answer, "set-cookie")).toContain("person=;")
         expect(header(yield* asked(world, wanted), "location")).toBe(back)
-        // Long expired, and nobody signed in any more.
+        // Long expired, and the person no more signed in.
         yield* TestClock.adjust("3 hours")
         expect(header(yield* world.send("GET", at(wanted)), "location")).toBe(back)
       })
     ))
 
-  test("takes a hint whose key signs no more and is told to nobody, and not one of a key that others have", () =>
+  test("takes a hint whose key signs no more and is published no more, and not one of a key that others have", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
         const client = yield* app(world)
@@ -193,7 +193,7 @@ describe("oidcc-rp-initiated-logout", () => {
     ["a fragment", (hint) => ({ id_token_hint: hint, post_logout_redirect_uri: `${back}#there` })]
   ]
   for (const [name, fields] of refused) {
-    test(`${name}: an error page, and nobody is signed out or sent anywhere`, () =>
+    test(`${name}: an error page, no sign-out and no redirect`, () =>
       atSignIn(
         Effect.fnUntraced(function* (world, web) {
           const client = yield* app(world)
@@ -213,7 +213,7 @@ describe("oidcc-rp-initiated-logout", () => {
       ))
   }
 
-  test("a client that an owner disabled: an error page, and nobody is signed out or sent anywhere", () =>
+  test("a client that an owner disabled: an error page, no sign-out and no redirect", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
         const client = yield* app(world)
@@ -245,7 +245,7 @@ describe("oidcc-rp-initiated-logout", () => {
     ))
 })
 
-describe("nobody is signed out unasked", () => {
+describe("no person is signed out unasked", () => {
   const rows: ReadonlyArray<
     readonly [
       string,
@@ -303,7 +303,7 @@ describe("nobody is signed out unasked", () => {
     )
   }
 
-  test("by a form of another site, or one that was drawn for somebody else", () =>
+  test("by a form of another site, or one that was drawn for another person", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
         const client = yield* app(world)
@@ -325,7 +325,7 @@ describe("nobody is signed out unasked", () => {
       })
     ))
 
-  test("nor by a hint of somebody else, whose session the host calls by the same name", () =>
+  test("nor by a hint of another person, whose session the host calls by the same name", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
         const client = yield* app(world)
@@ -436,7 +436,7 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
-  test("tells nobody of another session, person or client, and costs nothing where nobody wants to know", () =>
+  test("tells no client of another session, person or client, and costs nothing where none wants to know", () =>
     atSignIn(
       Effect.fnUntraced(function* (world, web) {
         const plain = yield* registerClient(world, { redirect_uris: members.redirect_uris })
@@ -535,7 +535,7 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
         })
       ))
 
-    test("and begins anew with the next one, though whoever delivered the one before was stopped then", () =>
+    test("and begins anew with the next one, though the process that delivered the one before was stopped then", () =>
       atSignIn(
         Effect.fnUntraced(function* (world, web) {
           const client = yield* app(world)

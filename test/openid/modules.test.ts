@@ -243,7 +243,7 @@ describe("OIDC Dynamic, of what a client registers", () => {
       ))
   }
 
-  test("oidcc-registration-sector-uri: there are no pairwise subjects, and whoever asks is told so", () =>
+  test("oidcc-registration-sector-uri: there are no pairwise subjects, and a client that asks is told so", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

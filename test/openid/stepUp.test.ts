@@ -86,7 +86,7 @@ describe("a route that asks for a fresh or a stronger sign-in (RFC 9470)", () =>
       signsIn
     ))
 
-  test("lets in nobody who has no sign-in to show: a client for itself, an API key", () =>
+  test("lets in no caller without a sign-in to show: a client for itself, an API key", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -51,7 +51,7 @@ describe("the public types", () => {
   })
 })
 
-describe("bundled for somebody who needs a little of it", () => {
+describe("bundled for an application that needs a little of it", () => {
   const bundle = async (source: string) => {
     const entry = join(project, "entry.js")
     writeFileSync(entry, source)
@@ -82,7 +82,7 @@ describe("bundled for somebody who needs a little of it", () => {
     expect(opening).not.toContain("Bun.SHA256")
   })
 
-  test("is nothing at all for somebody who imports and uses nothing", async () => {
+  test("is nothing at all for an application that imports and uses nothing", async () => {
     const names = Object.keys(JSON.parse(readFileSync(join(built, "package.json"), "utf8")).exports)
     const imports = names
       .filter((name) => name !== "./package.json")

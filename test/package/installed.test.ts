@@ -196,7 +196,7 @@ describe("a client registers, gets a token and calls a guarded route", () => {
   for (const [name, program, expected] of runtimes) {
     test(`on ${name}`, async () => {
       expect(await run(program(), ["--version"])).toMatch(expected)
-      // Above it stands Effect's log: that somebody came with a forged token.
+      // Above it stands Effect's log: that a caller came with a forged token.
       const [outcome = ""] = (await run(program(), ["out/main.js"])).trimEnd().split("\n").slice(-1)
       expect(JSON.parse(outcome)).toEqual(played)
     })

@@ -37,7 +37,7 @@ describe("the policy", () => {
     expect(directives.filter((directive) => !directive.startsWith("form-action"))).toEqual(expected)
   })
 
-  test("a theme of somebody else has a hash of its own that fits too", () => {
+  test("another theme has a hash of its own that fits too", () => {
     const theme: Theme = { accent: Colour.make("#ff6600"), logo: Logo.make("/brand/logo.svg") }
     const answer = answerOf("login", theme)
     const policy = header(answer, "content-security-policy") ?? ""

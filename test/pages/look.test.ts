@@ -109,7 +109,7 @@ describe("in every look", () => {
 const logo = (fill: string) =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 32" width="120" height="32"><path fill="${fill}" d="M2 30 16 2l14 28zM40 8h76v6H40zm0 10h52v6H40z"/></svg>`
 
-/** Somebody's own colours, each in a way that is hard to draw: warm and square, dark by day, in the middle of the greys. */
+/** A host's own colours, each hard to draw: warm and square, dark by day, in the middle of the greys. */
 const themes: Readonly<Record<string, ThemeOptions>> = {
   warm: {
     name: "Northwind Traders",

@@ -145,7 +145,7 @@ const isSound = (line: string): boolean => {
     })
 }
 
-describe("whatever somebody writes for a theme", () => {
+describe("whatever a host writes for a theme", () => {
   const ours = stylesheetOf(defaultTheme).css.split("\n")
   const shape = (body: string) => parse(body).tags.map(({ name, attributes }) => [name, ...attributes.keys()].join(" "))
   const expected = new Map(

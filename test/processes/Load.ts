@@ -10,7 +10,7 @@ interface Line {
   redeemed: number
   access: string
   refresh: string
-  /** Its end was acknowledged; `undefined`: it was asked for, and nobody knows. */
+  /** Its end was acknowledged; `undefined`: it was asked for, without an answer. */
   revoked: boolean | undefined
 }
 
@@ -85,7 +85,7 @@ export const makeLoad = (
     const line: Line = { code, redeemed: 0, access: "", refresh: "", revoked: false }
     lines.push(line)
     const reply = yield* retry("redeem", (server) => redeem(server, application, code))
-    // Refused: an answer before it got lost, and nobody can tell who has its tokens. The grant is dead.
+    // Refused: an answer before it got lost, and the tokens with it. The grant is dead.
     if (reply?.status !== 200) return undefined
     line.redeemed += 1
     take(line, reply)

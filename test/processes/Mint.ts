@@ -26,7 +26,7 @@ const nobody = Layer.succeed(ResourceOwner, {
   profile: () => Effect.succeedNone
 })
 
-/** Codes may be made long before somebody comes for them. */
+/** Codes may be made long before a client comes for them. */
 const policy = { ...standardPolicy, codeTtl: 60 * 60 * 1000 }
 
 /** As much of a server as approves: codes without a browser for each, over the same store and by the same keys. */

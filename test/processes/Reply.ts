@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** What came back: status 0 where nothing did, because nobody listened or the connection broke. */
+/** What came back: status 0 where nothing did, because no server listened or the connection broke. */
 export interface Reply {
   readonly status: number
   readonly headers: Headers

@@ -216,7 +216,7 @@ describe("a copy", () => {
       })
     ))
 
-  test("says so where somebody else replaces what it is to overwrite", () =>
+  test("says so where another process replaces what it is to overwrite", () =>
     run(
       Effect.gen(function* () {
         const { from, to } = yield* twoSides
@@ -351,7 +351,7 @@ describe("tessera copy", () => {
     )
   }
 
-  test("carries a server to another store: nobody notices", () =>
+  test("carries a server to another store: no client notices", () =>
     run(
       Effect.gen(function* () {
         const before = yield* sqliteStore

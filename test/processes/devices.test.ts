@@ -22,7 +22,7 @@ const startHost = Effect.fnUntraced(function* ({ databaseUrl }: Pick<Store, "dat
     send(url + path, { method: "POST", headers: { ...formHeaders, ...headers }, body: form(fields) })
   const person = (name: string, peer: string) => ({ cookie: `session=${name}`, origin: issuer, "x-peer": peer })
 
-  /** The page that a code leads somebody to, or what is said instead. */
+  /** The page that a code leads a person to, or what is said instead. */
   const enterCode = Effect.fnUntraced(function* (userCode: string, name: string, peer: string) {
     const headers = person(name, peer)
     const page = yield* send(`${url}/device`, { headers })
@@ -64,7 +64,7 @@ const startHost = Effect.fnUntraced(function* ({ databaseUrl }: Pick<Store, "dat
 
 type Host = Effect.Success<ReturnType<typeof startHost>>
 
-/** Somebody's guess at a code that no device has, each time another's, so that it is not theirs that runs out. */
+/** A guess at a code that no device has, each time by another person, so that no person's limit runs out. */
 const guesser = () => {
   let drawn = 0
   const name = () => `m${drawn++}`.replace(/\d/g, (digit) => String.fromCharCode(97 + Number(digit)))
@@ -103,7 +103,7 @@ describe("devices at two processes", () => {
         expect([yield* last.poll(device), yield* last.poll(other)]).toEqual(Array(2).fill("authorization_pending"))
         yield* share
         yield* later
-        // Whoever polls at both has polled twice as fast as it may, at either.
+        // A device that polls at both has polled twice as fast as it may, at either.
         expect([yield* last.poll(other), yield* last.poll(device)]).toEqual(["authorization_pending", "slow_down"])
         // What a person answers to one, the other tells.
         expect(yield* first.approve(device.userCode)).toBe(200)

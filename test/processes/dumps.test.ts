@@ -179,7 +179,7 @@ describe("after a busy time, no secret and no token that was handed out is in", 
         expect(secrets.size).toBeGreaterThan(25)
         expect(foundIn(haystack, sought)).toEqual([])
         expect(foundIn(log, sought)).toEqual([])
-        // The keys that sign are there, and no private part of theirs that anybody could read.
+        // The keys that sign are there, and no readable private part of theirs.
         expect(haystack.includes('"P-256"')).toBe(true)
         expect(holdsPrivateKey(haystack)).toBe(false)
       }).pipe(Effect.scoped, Effect.runPromise)

@@ -76,7 +76,7 @@ const openScene = Effect.fnUntraced(function* (opening: Effect.Effect<Victim, Se
   const first = yield* startTessera(store)
   const servers = [first, yield* startTessera(store)]
   const application = yield* register(first)
-  // Closed again after use: its connections are nobody's to cut.
+  // Closed again after use: no failure cuts its connections.
   const codes = (count: number) =>
     Effect.gen(function* () {
       const mint = yield* openMint(victim)
@@ -97,7 +97,7 @@ const allReady = (scene: Scene) =>
     discard: true
   })
 
-/** The store is away: nobody should send requests here, and nobody should restart it. */
+/** The store is away: no requests should come here, and no restart. */
 const expectUnreadyAndAlive = (scene: Scene) =>
   Effect.forEach(
     scene.servers,
@@ -233,7 +233,7 @@ const postgresHarms: ReadonlyArray<Harm> = [
     name: "a server that has no connection left",
     harm: Effect.fnUntraced(function* (scene) {
       const { adminUrl } = scene.victim
-      // Whoever is not a superuser finds the database full from now on, and so do connections that were cut.
+      // A role without superuser rights finds the database full from now on, and so do connections that were cut.
       yield* tell(adminUrl, "ALTER ROLE oauth CONNECTION LIMIT 0", cutAll)
       yield* expectUnreadyAndAlive(scene)
       yield* tell(adminUrl, "ALTER ROLE oauth CONNECTION LIMIT -1")
@@ -323,7 +323,7 @@ for (const [name, open, harms] of scenes) {
   })
 }
 
-/** In the store's place, until somebody has come in vain. */
+/** In the store's place, until a client has come in vain. */
 const someoneKnocks = (port: number) =>
   Effect.callback<void>((resume) => {
     const door = createServer((visitor) => {
@@ -355,7 +355,7 @@ describe("a store that is away when a server starts", () => {
           level: "Warn",
           message: expect.stringMatching(/Waiting for PostgreSQL|The storage does not answer, trying again/)
         })
-        // One line for whoever looks only at the last.
+        // One line for an operator who looks only at the last.
         expect(lines.at(-1)).toMatch(/^(?:PostgreSQL|Redis) at \S+127\.0\.0\.1:1\S*: \S/)
         expect(stderr).not.toContain("hunter2")
       }).pipe(Effect.runPromise))

@@ -11,7 +11,7 @@ const guess = Effect.fnUntraced(function* (server: ServerProcess) {
   return yield* browser.submit(server, "/login", page, { email: "ada@example.com", password: "it is none of these" })
 })
 
-/** A process that has heard of nobody else's asks for so long a wait after seven failures of its own. */
+/** A process without news of others asks for so long a wait after seven failures of its own. */
 const seconds = 4
 const failures = 7
 

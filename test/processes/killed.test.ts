@@ -16,7 +16,7 @@ const redirectUri = "https://app.example.org/callback"
 interface Grant {
   readonly client: Registered
   readonly code: string
-  /** The code was sent; whether it was taken nobody knows until there is an answer. */
+  /** The code was sent; whether it was taken is unknown until there is an answer. */
   sent: boolean
   access: string | undefined
   refresh: string | undefined

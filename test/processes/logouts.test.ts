@@ -66,7 +66,7 @@ const signIn = async (url: string, client: Awaited<ReturnType<typeof register>>,
   return { visitor, hint: id_token }
 }
 
-/** As if the minute had passed for which nobody else delivers; whether somebody did so before. */
+/** As if the lease of a minute had run out; answers whether there was one. */
 const endLeases = ({ folder }: RunningServer) =>
   Effect.gen(function* () {
     const storage = Context.get(yield* Layer.build(sqlite.layer({ path: join(folder, "tessera.db") })), Storage)
@@ -98,7 +98,7 @@ const registerAt = (url: string, origin: string) =>
     backchannel_logout_uri: `${origin}/logout`
   })
 
-test("kill -9 of whoever delivers logout calls: another process delivers them all, in their order", () =>
+test("kill -9 of the process that delivers logout calls: another process delivers them all, in their order", () =>
   Effect.gen(function* () {
     const files = yield* selfSigned()
     const tls = { key: readFileSync(files.key, "utf8"), cert: readFileSync(files.cert, "utf8") }

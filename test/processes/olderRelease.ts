@@ -15,7 +15,7 @@ export interface Held {
   /** The access token of a client without a person. */
   readonly machine: string
   readonly code: string
-  /** The hidden fields of a consent page that nobody has answered. */
+  /** The hidden fields of an open consent page. */
   readonly consent: Readonly<Record<string, string>>
   readonly key: string
 }

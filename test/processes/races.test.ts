@@ -92,7 +92,7 @@ const raceForCode = Effect.fnUntraced(function* (scene: Scene) {
   const code = yield* scene.code
   const replies = yield* crowd(scene, (server) => redeem(server, scene.application, code))
   expect(outcomes(replies)).toEqual(onlyOne)
-  // Somebody else had the code too (RFC 6749 §4.1.2).
+  // Another client had the code too (RFC 6749 §4.1.2).
   yield* expectDead(scene, winner(replies))
 })
 
@@ -130,7 +130,7 @@ const raceWithinGrace = Effect.fnUntraced(function* (scene: Scene) {
 
   const second = winner(replies)
   const third = winner(yield* present(second))
-  // The first one is two behind now, so its moment is over, whatever the clock says: somebody stole it.
+  // The first one is two behind now, so its moment is over, whatever the clock says: it was stolen.
   expect(outcomes(yield* present(first))).toEqual({ "400 invalid_grant": clients })
   yield* expectDead(scene, second)
   yield* expectDead(scene, third)

@@ -26,7 +26,7 @@ const later = (number: number, readableFrom: number): Migration => ({
 })
 
 describe("old and new releases on one database", () => {
-  test("a later one adds a column under a server that is at work, and beside one that starts: nobody notices", () =>
+  test("a later one adds a column under a server that is at work, and beside one that starts: no client notices", () =>
     Effect.gen(function* () {
       const store = yield* postgresStore
       const options = { url: Redacted.make(store.databaseUrl) }

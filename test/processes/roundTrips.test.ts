@@ -57,7 +57,7 @@ const inPostgres = Effect.gen(function* () {
   } satisfies Counting
 })
 
-/** Servers of its own, whose counts nobody else's requests are among. */
+/** Servers of its own, so that their counts hold no other requests. */
 const inRedis = (open: Effect.Effect<RedisServers, ServerFailed, Scope.Scope>) =>
   Effect.gen(function* () {
     const { nodes, url } = yield* open

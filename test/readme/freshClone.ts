@@ -8,14 +8,14 @@ import { house } from "./blocks.ts"
 
 const seen = ["adapters", "core", "runtimes", "node_modules", "package.json", "package-lock.json"]
 
-/** A folder that is like a clone to whoever works in it, but whose `data` is its own. */
+/** A folder that is like a clone to the commands in it, but whose `data` is its own. */
 export const freshClone = Effect.map(throwawayFolder("clone"), (folder) => {
   for (const name of seen) symlinkSync(join(house, name), join(folder, name))
   const home = join(folder, "home")
   mkdirSync(home)
   return {
     folder,
-    // Nobody's own npm settings, and no registry: a command that is not there must not be fetched.
+    // No npm settings of a user, and no registry: a command that is not there must not be fetched.
     env: {
       ...plainEnvironment,
       ...shortLived,

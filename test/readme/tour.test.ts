@@ -57,7 +57,7 @@ const pasteAll = async (shell: Shell, blocks: ReadonlyArray<Block>, ports: Ports
 
 const thanks = "Back to the terminal."
 
-/** Whoever opens the printed address: signs in, approves, and is sent to the application. */
+/** The person who opens the printed address: signs in, approves, and is sent to the application. */
 const approve = async (visitor: Visitor, shell: Shell) => {
   const [, address = ""] = await shell.says(/Open (http\S+)\n/)
   const back = await visitor.decide(address)

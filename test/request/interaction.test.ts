@@ -51,7 +51,7 @@ const place = (id: string, more: Partial<UserPlace> = {}): UserPlace => ({ id: P
 const remember = { policy: { consent: "remember" } } as const
 
 describe("what an authorization request comes to", () => {
-  test("is a page where nobody can be told, and no answer at all where that is not known", () =>
+  test("is a page where no client can be told, and no answer at all where that is not known", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

@@ -224,7 +224,7 @@ describe("a browser that comes with a request_uri", () => {
   )
 })
 
-test("a device's request opens below its request_uri for whoever has its code", () =>
+test("a device's request opens below its request_uri for a person with its code", () =>
   inWorld((world) =>
     Effect.gen(function* () {
       const tv = yield* deviceClient(world)

@@ -57,7 +57,7 @@ describe("what a request asks about the sign-in (OpenID Connect Core §3.1.2.1, 
     expect(asked({}, signIn, { require_auth_time: false })).toBeUndefined()
   })
 
-  test("of a request that signs nobody in, only age and strength and who it may be", () => {
+  test("of a request that signs no person in, only age and strength and who it may be", () => {
     const sent = { max_age: "5", acr_values: "c", login_hint: "a", nonce: "n", scope: "api offline_access" }
     expect(asked(sent, scopes("api"), usual)).toStrictEqual({ maxAge: 5, acr: ["c"], loginHint: "a" })
     expect(asked({}, scopes("api"), usual)).toBeUndefined()

@@ -144,7 +144,7 @@ describe("a yes counts again", () => {
   })
 })
 
-test("a yes lasts as long as somebody answers for the client, or thirty days, and never for a stranger", () => {
+test("a yes lasts as long as a person answers for the client, or thirty days, and never for a stranger", () => {
   const consent = yes()
   const proven = client({ provenAt: t0 })
   const answered = (approved: boolean) =>

@@ -78,7 +78,7 @@ describe("the claims of a request (OpenID Connect Core §5.5)", () => {
     })
   })
 
-  test("ask for somebody by a value or the first text of several, the ID token's before the userinfo's", () => {
+  test("ask for a person by a value or the first text of several, the ID token's before the userinfo's", () => {
     const rows: ReadonlyArray<readonly [object, string | undefined]> = [
       [{ id_token: { sub: { value: "a" } } }, "a"],
       [{ id_token: { sub: { values: ["a", "b"] } } }, "a"],

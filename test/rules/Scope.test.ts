@@ -81,12 +81,12 @@ describe("narrowing (RFC 6749 §6)", () => {
     }
   })
 
-  test("gives a part, and drops names nobody knows", () => {
+  test("gives a part, and drops unknown names", () => {
     expect(narrowScopes(standardScopes, all, "profile")).toEqual(Result.succeed(scopes("profile")))
     expect(narrowScopes(standardScopes, all, "api nonsense")).toEqual(Result.succeed(scopes("api")))
   })
 
-  test("refuses one more than was granted, and names nobody knows alone", () => {
+  test("refuses one more than was granted, and unknown names alone", () => {
     const wider = Result.fail(new InvalidScope({ reason: "wider_than_granted" }))
     expect(narrowScopes(standardScopes, scopes("api"), "api profile")).toEqual(wider)
     expect(narrowScopes(standardScopes, scopes("api"), "nonsense")).toEqual(none)
@@ -168,7 +168,7 @@ describe("scopes that imply others", () => {
     expect(reaches(registry, ["api:read", "files", "files:read"], ["api"])).toBe(false)
     expect(reaches(registry, ["api"], ["other"])).toBe(false)
     expect(reaches(registry, [], [])).toBe(true)
-    // One of two is not enough, and a name that nobody knows is enough for itself alone.
+    // One of two is not enough, and an unknown name is enough for itself alone.
     expect(reaches(registry, ["files"], ["files:read", "other"])).toBe(false)
     expect(reaches(registry, ["unknown"], ["files"])).toBe(false)
     expect(reaches(registry, ["unknown", "files"], ["files:read", "unknown"])).toBe(true)

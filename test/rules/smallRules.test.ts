@@ -134,7 +134,7 @@ describe("secrets", () => {
     }
   })
 
-  test("the checksum is the CRC-32 of everybody else, in base 62", () => {
+  test("the checksum is the usual CRC-32, in base 62", () => {
     // CRC-32 of "123456789" is 0xcbf43926 = 3421780262.
     expect(withChecksum("123456789")).toBe(`123456789${digits(3_421_780_262)}`)
     expect(hasValidChecksum("000000")).toBe(false)

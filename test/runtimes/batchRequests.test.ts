@@ -77,7 +77,7 @@ describe("requests that come one by one", () => {
 })
 
 describe("requests of one turn", () => {
-  test("are answered one after the other, and then handed out, each to whoever asked", async () => {
+  test("are answered one after the other, and then handed out, each to its caller", async () => {
     const { askFor, crowd, seen } = gathering(answerTo)
     await crowd()
     askFor("/a")

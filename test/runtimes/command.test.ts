@@ -27,7 +27,7 @@ const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>)
 const read = (text: string) => JSON.parse(text) as Record<string, string>
 const readAll = (text: string) => JSON.parse(text) as ReadonlyArray<Record<string, string>>
 
-/** The doctor asks who answers there: on the usual port it may be anybody. */
+/** The doctor asks who answers there: on the usual port it may be another server. */
 const ownAddress = Effect.map(freePort, (port) => ({ PORT: String(port) }))
 
 const password = "correct horse battery staple"

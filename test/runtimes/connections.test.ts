@@ -117,7 +117,7 @@ const isRefused = (port: number) =>
     socket.once("error", () => resume(Effect.succeed(true)))
   })
 
-/** Sends the rest slowly, a byte at a time, for as long as anybody listens. */
+/** Sends the rest slowly, a byte at a time, for as long as the server listens. */
 const drip = (socket: Socket) => {
   const timer = setInterval(() => socket.write("a"), 100)
   socket.once("close", () => clearInterval(timer))
@@ -184,7 +184,7 @@ for (const { name, start } of [onBun, onNode]) {
         })
       ))
 
-    test("end after a body that is too large, whose rest nobody reads", () =>
+    test("end after a body that is too large, whose rest stays unread", () =>
       scoped(
         Effect.gen(function* () {
           // Longer than a test may take: what ends it is not that it was given up.

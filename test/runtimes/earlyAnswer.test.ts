@@ -39,7 +39,7 @@ const told = async (port: number, said: ReadonlyArray<string>) => {
 }
 
 test.each(ways)(
-  "a host that fails %s where it is told what was turned away changes no answer on Node, and ends nobody's",
+  "a host that fails %s where it is told what was turned away changes no answer on Node, and ends no other",
   async (_, by) => {
     const { options: failing, said } = failingBy(by)
     const port = await Effect.runPromise(freePort)

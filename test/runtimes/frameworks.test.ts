@@ -166,7 +166,7 @@ for (const { name, prefix, start } of candidates) {
       else expect(await bound(prefix)).toMatchObject(invalid)
     })
 
-    test("what is nobody's is the app's own 404", async () => {
+    test("what has no route is the app's own 404", async () => {
       const elsewhere = prefix === "" ? "/oauth/token/x" : "/oauth/token"
       const paths = ["/nowhere", "/oauth", "/oauth/token/", "/OAuth/token", "/oauth%2Ftoken", "/%6Fauth/token"]
       const targets = [elsewhere, "/authx/oauth/token", "/.well-known/webfinger"]
@@ -219,7 +219,7 @@ describe("bodies that the app has read before", () => {
     }
   )
 
-  test("are refused aloud where nobody can tell any more what was sent", async () => {
+  test("are refused aloud where a parser has lost what was sent", async () => {
     const send = await start()
     const form = ["content-type", "application/x-www-form-urlencoded"] as const
     const nested = await send({ method: "POST", target: "/oauth/token", headers: [form], body: "a[b]=c" })

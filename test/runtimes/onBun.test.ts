@@ -33,7 +33,7 @@ describe("a server on Bun", () => {
       expect(await peerAt(url)).toBe("127.0.0.1")
     }))
 
-  test("shares its port with nobody", () =>
+  test("shares its port with no other server", () =>
     withServer(undefined, async (url) => {
       const again = { hostname: "127.0.0.1", port: Number(new URL(url).port), ...ofBun.server(serveWith(app(issuer))) }
       expect(() => Bun.serve(again)).toThrow("in use")
@@ -57,7 +57,7 @@ describe("a server on Bun", () => {
   })
 })
 
-describe("a body that somebody else has read already", () => {
+describe("a body that another reader has read already", () => {
   const inPieces = () =>
     new ReadableStream<Uint8Array>({
       start: (controller) => {

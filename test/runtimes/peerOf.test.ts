@@ -46,7 +46,7 @@ describe("whose request it is", () => {
     expect(peerOf(undefined, "1.1.1.1", proxies)).toBeUndefined()
   })
 
-  test("trusts nobody where nobody is named", () => {
+  test("trusts no proxy where none is named", () => {
     expect(peerOf("127.0.0.1", "1.1.1.1", noProxies)).toBe("127.0.0.1")
   })
 

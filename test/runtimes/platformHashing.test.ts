@@ -11,7 +11,7 @@ const candidates: ReadonlyArray<readonly [string, Hashing]> = [
 ]
 
 describe.each(candidates)("SHA-256 by %s", (_, { hash, macUnder: mac }) => {
-  test("is that of everybody, for each length", () => {
+  test("is the standard one, for each length", () => {
     const into = new Uint8Array(32)
     for (let length = 0; length < 200; length++) {
       // A part of a larger array, as readers of a body cut them.
@@ -24,7 +24,7 @@ describe.each(candidates)("SHA-256 by %s", (_, { hash, macUnder: mac }) => {
     }
   })
 
-  test("makes the MAC of everybody, for each length of a key and of what is told apart by it", () => {
+  test("makes the standard MAC, for each length of a key and of what is told apart by it", () => {
     for (const keyLength of [1, 31, 32, 33, 63, 64, 65, 200]) {
       const key = bytesFrom(keyLength, keyLength)
       const made = mac(key)

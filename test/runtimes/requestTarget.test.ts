@@ -82,7 +82,7 @@ describe("what a `Request` is for", () => {
     expect(pathOf(url)).toBe(meant.path)
   })
 
-  test.each(["/a/../b", "/%2e%2E/b", "/a\\b", "/a/."])("is nothing sure where nobody has folded it: %s", (url) => {
+  test.each(["/a/../b", "/%2e%2E/b", "/a\\b", "/a/."])("is nothing sure where no server has folded it: %s", (url) => {
     expect(pathOf(url)).toBeUndefined()
   })
 })

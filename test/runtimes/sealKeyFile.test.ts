@@ -61,7 +61,7 @@ describe("the file of seal keys", () => {
       })
     ))
 
-  test("is told apart that can't be read from one that can't be made, for nobody is to make others", () =>
+  test("is told apart that can't be read from one that can't be made, for the operator is to make no others", () =>
     scoped(
       Effect.gen(function* () {
         const folder = yield* throwawayFolder("keys")

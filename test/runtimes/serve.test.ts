@@ -119,7 +119,7 @@ const notesWhatItTurnsAway = Effect.fnUntraced(function* (url: string, child: Ch
   }
 })
 
-/** A log that nobody reads before it is told to. */
+/** A log without a reader until it is told to read. */
 const unreadLog = (cwd: string) => {
   const path = join(cwd, "log")
   execFileSync("mkfifo", [path])
@@ -227,7 +227,7 @@ describe("tessera serve", () => {
       })
     ))
 
-  test("prints the set-up link only while nobody has an account", () =>
+  test("prints the set-up link only while no person has an account", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const password = "correct horse battery staple"
@@ -273,7 +273,7 @@ describe("tessera serve", () => {
         const half = open(Number(new URL(server.url).port))
         const beginning = head({ method: "POST", target: "/oauth/token", headers: [["content-length", "10"]] })
         yield* Effect.callback<void>((resume) => void half.write(beginning, () => resume(Effect.void)))
-        // It is with the system now. The server has read it once it has answered somebody who came later.
+        // It is with the system now. The server has read it once it has answered a later request.
         yield* register(server.url)
         server.child.process.kill("SIGTERM")
         expect(yield* pollUntil(isRefused(server.url), 10_000)).toBe(true)
@@ -346,7 +346,7 @@ describe("tessera serve", () => {
       })
     ))
 
-  test("answers, and ends when it is told to, whoever stopped reading its log", () =>
+  test("answers, and ends when it is told to, also where its log has lost its reader", () =>
     inFolder((cwd) => {
       const { args, env, file } = serverProgram()
       return answersWhoeverReads(cwd, file, [...args, "serve"], env)
@@ -499,7 +499,7 @@ describe("tessera serve", () => {
       })
     ))
 
-  test("lets nobody register without the initial access token where it asks for one", () =>
+  test("lets no client register without the initial access token where it asks for one", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const token = "an-initial-access-token"
@@ -560,14 +560,14 @@ describe("tessera serve", () => {
 })
 
 describe("on Node", () => {
-  test("answers, and ends when it is told to, whoever stopped reading its log", () =>
+  test("answers, and ends when it is told to, also where its log has lost its reader", () =>
     inFolder((cwd) =>
       Effect.flatMap(nodeBuild, (build) =>
         answersWhoeverReads(cwd, node(), [join(build, "runtimes/node/main.js"), "serve"], plainEnvironment)
       )
     ))
 
-  test("ends when it is told to, though nobody reads the pipe that is its audit file", () =>
+  test("ends when it is told to, though no process reads the pipe that is its audit file", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const main = join(yield* nodeBuild, "runtimes/node/main.js")

@@ -42,7 +42,7 @@ describe("settings", () => {
     expect(settings.trustedProxies.has("127.0.0.1")).toBe(false)
   })
 
-  test("take documents of clients where anybody may register, until they say otherwise", () => {
+  test("take documents of clients where any client may register, until they say otherwise", () => {
     const token = { REGISTRATION: "token", REGISTRATION_TOKEN: "0123456789abcdef" }
     expect(settingsOf({}).clientDocuments).toBe("any")
     expect(settingsOf({ REGISTRATION: "closed" }).clientDocuments).toEqual([])
@@ -144,7 +144,7 @@ describe("settings", () => {
     rmSync(folder, { recursive: true })
   })
 
-  test("let whoever registers act for the workspace only where nobody but this machine reaches the server", () => {
+  test("let clients that register act for the workspace only where no other machine reaches the server", () => {
     const given = (environment: Record<string, string>) => settingsOf(environment).policy.workspaceAccess
     const local = ["127.0.0.1", "localhost", "::1"].flatMap((HOST) => [
       { HOST },
@@ -280,7 +280,7 @@ describe("settings", () => {
     expect(names(complaintsOf({ BASE_URL: url }))).toEqual(["BASE_URL"])
   })
 
-  test("leave alone what is somebody else's, and take the empty text for nothing", () => {
+  test("leave alone what is another program's, and take the empty text for nothing", () => {
     const settings = settingsOf({
       HOST_X: "1",
       PORT_3000_TCP: "tcp://x",

@@ -18,7 +18,7 @@ const tellsWhole = (program: string, main: string) =>
     })
   )
 
-test("a server that ends by what nobody caught tells that, and every line before it", () =>
+test("a server that ends by an uncaught error tells that, and every line before it", () =>
   Effect.runPromise(tellsWhole(process.execPath, join(import.meta.dir, "crash/main.ts"))))
 
 test("and on Node", () =>

@@ -158,7 +158,7 @@ describe("TLS of the server's own", () => {
     }
   })
 
-  test("is said to whoever starts the server, with where it listens", () => {
+  test("is said to the operator who starts the server, with where it listens", () => {
     use("first")
     const said = (env: Record<string, string>) =>
       Effect.gen(function* () {

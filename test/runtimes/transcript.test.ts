@@ -73,7 +73,7 @@ const onNode = (issuer: string) =>
     return sendTo(Number(port))
   })
 
-/** Somebody's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
+/** A host's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
 const onElysia =
   (aot = true, hosts: Hosts = "one") =>
   (issuer: string) =>

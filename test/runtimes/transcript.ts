@@ -25,8 +25,8 @@ export interface Cookies {
 export interface Script {
   readonly title: string
   /**
-   * `wire`: only where the bytes of the request can be chosen. `own`: only where no other app has a say. `stray`: only
-   * where nobody in front of us turns away a `%` that escapes nothing. `second`: only where the second workspace is served.
+   * `wire`: only where the bytes of the request can be chosen. `own`: only where no other app has a say. `stray`: only where
+   * none in front of us turns away a `%` that escapes nothing. `second`: only where the second workspace is served.
    */
   readonly needs: ReadonlyArray<"wire" | "own" | "stray" | "second">
   readonly run: (talk: Talk) => Promise<ReadonlyArray<Answer>>

@@ -201,7 +201,7 @@ describe("what is no answer at all, from a host without types", () => {
 
   // Without a body, or with an object of headers, a `Response` can be made.
   for (const path of paths.filter((path) => !/\/(?:bodiless|object)$/.test(path))) {
-    test(`is answered with 500 where a \`Response\` is wanted, and costs nobody else an answer: ${path}`, async () => {
+    test(`is answered with 500 where a \`Response\` is wanted, and costs no other an answer: ${path}`, async () => {
       let logged = 0
       const { fetch } = ofBun.server(wanting, { log: () => void logged++ })
       const asked = (one: string) => new Request(`http://localhost${one}`, { method: "POST" })

@@ -344,7 +344,7 @@ describe("the profile", () => {
       })
     ))
 
-  test(`takes one new password for an old one, whoever sends theirs at once (seed ${seed})`, async () => {
+  test(`takes one new password for an old one, though two come at once (seed ${seed})`, async () => {
     const refusals = new Set<string>()
     for (let run = 0; run < 40; run++) {
       await inHouse(

@@ -185,7 +185,7 @@ describe("connected apps", () => {
       })
     ))
 
-  test("somebody else's grant cannot be revoked, and is told apart from none by nothing", () =>
+  test("another person's grant cannot be revoked, and is told apart from none by nothing", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)

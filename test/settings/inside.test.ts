@@ -11,7 +11,7 @@ import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { csrfOf, inSettings, look, post, type Section, sections } from "./given.ts"
 
 describe("settings", () => {
-  test("send whoever is not signed in to do so, and back to the very page", () =>
+  test("send a person who is not signed in to do so, and back to the very page", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         for (const section of sections) {
@@ -31,7 +31,7 @@ describe("settings", () => {
       })
     ))
 
-  test("begin with what everybody has", () =>
+  test("begin with what all people have", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         const answer = yield* world.send("GET", "/settings", { as: "alice" })
@@ -177,7 +177,7 @@ describe("settings", () => {
       })
     ))
 
-  test("are for nobody's frame, cache or other origin", () =>
+  test("are for no frame, cache or other origin", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         for (const section of sections) {
@@ -207,7 +207,7 @@ describe("settings", () => {
       }
     ))
 
-  test("take of the share of whoever sends a form or searches", () => {
+  test("take of the share of the person who sends a form or searches", () => {
     const { limiter, taken } = watchedLimiter()
     return inSettings(
       (world) =>
@@ -356,7 +356,7 @@ test("the forms that make a key or decide who comes in ask for the password, and
 })
 
 describe("the home page", () => {
-  test("leads whoever is not signed in to the host's own sign-in and back", () =>
+  test("leads a person who is not signed in to the host's own sign-in and back", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         const page = yield* world.send("GET", "/")
@@ -381,7 +381,7 @@ describe("the home page", () => {
       )
     ))
 
-  test("names whoever is signed in, and lets them out by a form of their session", () =>
+  test("names the person who is signed in, and lets them out by a form of their session", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         const page = yield* world.send("GET", "/", { as: "alice" })

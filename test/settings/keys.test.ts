@@ -190,7 +190,7 @@ describe("API keys", () => {
       })
     ))
 
-  test("a key that is rotated twice from one page is replaced once, and no key is left that nobody has seen", () =>
+  test("a key that is rotated twice from one page is replaced once, and no key is left unseen", () =>
     inSettings((world) =>
       Effect.gen(function* () {
         yield* create(world)

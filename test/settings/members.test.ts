@@ -68,7 +68,7 @@ describe("the members", () => {
       })
     ))
 
-  test("come page by page, everybody once", () =>
+  test("come page by page, each once", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -103,7 +103,7 @@ describe("the members", () => {
       })
     ))
 
-  test("are not said to be nobody while there is more to look through", () =>
+  test("are not said to be none while there is more to look through", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -218,7 +218,7 @@ describe("the members", () => {
       })
     ))
 
-  test("are removed by an owner, but nobody by themselves, and nobody twice", () =>
+  test("are removed by an owner, but no owner by themselves, and none twice", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const ada = yield* addAccount(house)
@@ -331,7 +331,7 @@ describe("the members", () => {
       })
     ))
 
-  test("withdraw no link that invites nobody, nor an invitation that was used already", () =>
+  test("withdraw no link that invites no person, nor an invitation that was used already", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const ada = yield* addAccount(house)
@@ -420,7 +420,7 @@ describe("the members", () => {
       })
     ))
 
-  test("are not removed by what is nobody's id, which is noted without one", () =>
+  test("are not removed by what is no person's id, which is noted without one", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         const ada = yield* addAccount(house)

@@ -98,7 +98,7 @@ describe("a session's cookie alone", () => {
           // For what fills passwords in, and against a page that opened this one.
           expect(asked.body).toMatch(/<input[^>]* type="password"[^>]* autocomplete="current-password"[^>]* autofocus/)
           expect(header(asked, "cross-origin-opener-policy")).toBe("same-origin")
-          // Whoever does not go on is back at the page of that section.
+          // A person who does not go on is back at the page of that section.
           expect(asked.body).toMatch(new RegExp(`<p class="aside"><a href="${at}">`))
           const { csrf = "", ...kept } = hiddenFields(asked.body)
           expect(kept).toEqual(fields)

@@ -185,7 +185,7 @@ describe("clients that ask for access without a person", () => {
         })
       ))
 
-    test("are nobody where the id is none of theirs", () =>
+    test("are none where the id is none of theirs", () =>
       inRowless((world) =>
         Effect.gen(function* () {
           const client = yield* registerClient(world, machine)
@@ -215,7 +215,7 @@ describe("clients that ask for access without a person", () => {
         })
       ))
 
-    test("have no form where nobody has to wait", () =>
+    test("have no form where no client has to wait", () =>
       inSettings(
         (world) =>
           Effect.gen(function* () {

@@ -25,7 +25,7 @@ const seedsByRow = async (runs: number): Promise<ReadonlyMap<string, ReadonlyArr
   return byRow
 }
 
-/** Rows that may be forgotten without anybody noticing, and why. */
+/** Rows that may be forgotten without a difference, and why. */
 const unnoticed: ReadonlyMap<string, string> = new Map([
   ["a client for codes needs a redirect URI (RFC 7591 §2)", "the row below refuses it with a code that fits as well"],
   ["a response type is needed (RFC 6749 §4.1.1)", "the row below refuses it with a code that fits as well"],

@@ -65,7 +65,7 @@ const signedIn = Effect.fnUntraced(function* (house: House, target = "/login", e
 
 const sessionOf = (browser: Browser) => browser.cookies.get("tessera_session_3000") ?? ""
 
-/** Whoever asks with a cookie of their own choice. */
+/** A request with a cookie of the caller's own choice. */
 const asks = (house: House, target: string, cookie: string) => house.send("GET", target, { headers: { cookie } })
 
 const onLoopback = <E>(body: (house: House) => Effect.Effect<void, E>, workspace = httpWorkspace) =>
@@ -132,7 +132,7 @@ describe("a session on a loopback host", () => {
         expect(new Set([first.at, second, third, "none"]).size).toBe(4)
         expect(locationOf(changed)).toBe(`${third}/settings/profile?done=password`)
         expect((yield* first.browser.get(locationOf(changed))).status).toBe(200)
-        // A path that somebody else made up is none that a session gets.
+        // A made-up path is none that a session gets.
         const lured = new Browser(house)
         const page = yield* lured.get("/login")
         const fields = { ...hiddenFields(page.body), email: "ada@example.com", password: "another battery staple" }

@@ -75,7 +75,7 @@ describe("a theme", () => {
     })
   }
 
-  test("has no members that nobody knows, nor has its dark part", () => {
+  test("has no unknown members, nor has its dark part", () => {
     expect([isTheme({}), isTheme({ dark: {} }), isTheme({ dark: { accent: "#000000", logo: "/x" } })]).toEqual([
       true,
       true,

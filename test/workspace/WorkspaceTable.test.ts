@@ -88,7 +88,7 @@ describe("a table of workspaces finds by path below a host", () => {
   ]
   test.each(found)("%p: %p", (path, id) => expect(idAt(tableOf(...all), "id.example", path)).toBe(id))
 
-  test("nobody, where nobody has the host as a whole", () => {
+  test("none, where no workspace has the host as a whole", () => {
     const table = tableOf(acme, beta)
     for (const path of ["/", "/oauth/token", "/other", document])
       expect(idAt(table, "id.example", path)).toBeUndefined()

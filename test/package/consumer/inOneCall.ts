@@ -2,7 +2,7 @@ import { type CreateOptions, createTessera } from "tessera"
 import * as ofFetch from "tessera/fetch"
 import type { Server } from "./play.ts"
 
-/** For whoever writes promises: the same in one call. */
+/** For authors who write promises: the same in one call. */
 export const inOneCall = (storage: CreateOptions["storage"]): Server => {
   const auth = createTessera({
     issuer: "https://auth.example.com",

@@ -11,7 +11,7 @@ const nobody = Layer.succeed(T.ResourceOwner, {
   profile: () => Effect.succeed(Option.none())
 })
 
-/** For whoever writes Effect: an authorization server of layers, and a resource of its own behind the guard. */
+/** For authors who write Effect: an authorization server of layers, and a resource of its own behind the guard. */
 export const ofLayers = (storage: Layer.Layer<T.Storage>): Server => {
   const workspace = { id: T.WorkspaceId.make("main"), issuer: T.Issuer.make(issuer), name: "Northwind" }
   const runtime = ManagedRuntime.make(

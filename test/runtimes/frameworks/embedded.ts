@@ -21,7 +21,7 @@ export const see = (native: object): void => {
   seen.add(native)
 }
 
-/** Says to whoever asks by a header whether the core can find the app's own request again, with the session on it. */
+/** Tells a client that asks by a header whether the core can find the app's own request again, with its session. */
 const askable =
   (serve: Serve): Serve =>
   (request) => {

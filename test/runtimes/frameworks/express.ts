@@ -33,7 +33,7 @@ const expressApp = ({ guard }: Embedded, ...handlers: ReadonlyArray<express.Requ
 
 export const onExpress: Host = (tessera) => listening(expressApp(tessera, ofExpress.mount(tessera.mount), ...parsers))
 
-/** As many apps have it that were there before: bodies are read before anybody asks what they are. */
+/** As many older apps have it: parsers read bodies before any route sees them. */
 export const onExpressParsed: Host = (tessera) =>
   listening(expressApp(tessera, ...parsers, ofExpress.mount(tessera.mount)))
 

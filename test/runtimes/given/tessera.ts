@@ -8,7 +8,7 @@ export interface Told {
   readonly cwd: string
   /** What standard input holds. */
   readonly input?: string
-  /** Who runs it, where it is not whoever runs the tests. */
+  /** The user who runs it, where it is not the user who runs the tests. */
   readonly user?: User | undefined
 }
 

@@ -66,7 +66,7 @@ describe("the launcher", () => {
   })
 
   test.each(["start.mjs", "tessera.mjs"])(
-    "tells Bun how much garbage may gather beside a file, and to keep what records lie in, where nobody did: %s",
+    "tells Bun how much garbage may gather beside a file, and to keep what records lie in, where no setting did: %s",
     (name) => {
       const saidBy = (env: Readonly<Record<string, string>>) =>
         spawnSync(node(), [join(checkout, "runtimes", name), "serve"], {

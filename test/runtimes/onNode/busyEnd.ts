@@ -15,7 +15,7 @@ const reach = (moments: Int32Array, moment: number): void => {
   Atomics.notify(moments, moment)
 }
 
-/** A server that begins to end when somebody has connected, and then has so much to do that it looks at nothing. */
+/** A server that begins to end when a client has connected, and then has so much to do that it looks at nothing. */
 const server = async () => {
   const moments = new Int32Array(new SharedArrayBuffer(8))
   const made = ofNode.server(() => ({ status: 200, headers: [], body: "fine" }), { requestTimeout: 60_000 })

@@ -6,7 +6,7 @@ const answer = (status: number, headers: HeaderPairs = []): HttpResponse => ({
   body: "abc"
 })
 
-/** Answers that a host's own route may give, and Node throws at whoever writes them, by the path that gives them. */
+/** Answers that a host's own route may give, and that Node throws at, by the path that gives them. */
 export const unsendable: Readonly<Record<string, HttpResponse>> = {
   "/unsendable/value": answer(200, [["x-value", "a\r\nset-cookie: b=c"]]),
   "/unsendable/letter": answer(200, [["x-letter", "\u20ac"]]),
