@@ -321,7 +321,7 @@ describe("a store whose pool or server is slow", () => {
   )
 
   test(
-    "lets one row that somebody holds delay the others of its batch, and fail none of them",
+    "lets one locked row delay the others of its batch, and fail none of them",
     within(
       Effect.gen(function* () {
         const { meddle, store } = yield* meddledStore({ statementTimeout: "600 millis" })
@@ -441,7 +441,7 @@ describe("a store whose pool or server is slow", () => {
   )
 
   test(
-    "who is interrupted while its write is out disturbs nobody",
+    "a call that is interrupted during its write disturbs no other",
     within(
       Effect.gen(function* () {
         const { meddle, other, store } = yield* meddledStore({ poolSize: 1 })

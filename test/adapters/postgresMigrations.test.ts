@@ -96,7 +96,7 @@ describe("migrations", () => {
   )
 
   test(
-    "wait for whoever is at it already, and then find what is done",
+    "wait for the process that is at it already, and then find what is done",
     onFreshDatabase((url) =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -116,7 +116,7 @@ describe("migrations", () => {
               return tries.size > 1
             }
           )
-          // It never waits for long at a time, so as not to hold up other statements.
+          // It never waits for long at a time, so as not to hold up others.
           expect(yield* pollUntil(triesTwice, 20_000)).toBe(true)
           yield* other.say(
             `INSERT INTO tessera.migrations (number, name, readable_from) VALUES (${addition.number}, 'by the other', 1)`

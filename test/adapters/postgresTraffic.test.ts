@@ -106,7 +106,7 @@ describe("what the server itself counts", () => {
 
 describe("several processes on one database", () => {
   test(
-    "no swap is lost or won twice, and nobody waits in a circle",
+    "no swap is lost or won twice, and there is no deadlock",
     within(
       Effect.gen(function* () {
         const url = yield* ownDatabase

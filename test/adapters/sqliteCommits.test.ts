@@ -172,7 +172,7 @@ describe("writes to a SQLite file", () => {
   )
 
   test(
-    "that one caller makes one after the other leave everybody else a turn",
+    "that one caller makes one after the other leave all others a turn",
     inFile((path) =>
       Effect.gen(function* () {
         const store = yield* storeOver(yield* connect(path))

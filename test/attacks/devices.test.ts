@@ -426,7 +426,7 @@ describe("with limits", () => {
     })
   )
 
-  limited("who polls with codes of others slows nobody down", (world) =>
+  limited("a client that polls with codes of others slows none of them down", (world) =>
     Effect.gen(function* () {
       const [tv, thief] = [yield* deviceClient(world), yield* deviceClient(world)]
       const told = yield* waitingDevice(world, tv)

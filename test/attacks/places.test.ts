@@ -154,7 +154,7 @@ describe("the place of an answer", () => {
     ["the one place is gone", ["bakery"], []],
     ["there is a place where there was none", [], ["bakery"]],
     ["there was a choice, and now there is nothing", ["bakery", "museum"], []],
-    ["there was a choice, and now there is one that nobody chose", ["bakery", "museum"], ["bakery"]]
+    ["there was a choice, and now there is one, unchosen", ["bakery", "museum"], ["bakery"]]
   ]
   for (const [what, before, after] of changes) {
     test(`is drawn anew where ${what} by then`, () =>

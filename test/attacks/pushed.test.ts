@@ -70,7 +70,7 @@ const pushes: ReadonlyArray<readonly [what: string, over: Values, error: string]
   ["a request_uri inside", { request_uri: `${requestUriPrefix}x` }, "invalid_request"],
   ["a request_uri of elsewhere", { request_uri: "https://app.example.org/r.jwt" }, "invalid_request"],
   ["no redirect_uri", { redirect_uri: undefined }, "invalid_request"],
-  ["a redirect_uri of nobody", { redirect_uri: "https://evil.example/cb" }, "invalid_request"],
+  ["a redirect_uri of no client", { redirect_uri: "https://evil.example/cb" }, "invalid_request"],
   ["a redirect_uri with more behind", { redirect_uri: `${redirectUri}/..` }, "invalid_request"],
   ["a redirect_uri with a query added", { redirect_uri: `${redirectUri}?a=b` }, "invalid_request"],
   ["a redirect_uri in capitals", { redirect_uri: redirectUri.toUpperCase() }, "invalid_request"],

@@ -102,7 +102,7 @@ describe("a yes that counts again", () => {
     ["not where the page is asked for beside an account", { prompt: "consent select_account" }, "alice", "sign-in"],
     ["not where a sign-in is asked for", { prompt: "login" }, "alice", "sign-in"],
     ["at any API of the workspace", { resource: mcp }, "alice", "code"],
-    ["not where nobody is signed in", { prompt: "none" }, "", "login_required"]
+    ["not where no person is signed in", { prompt: "none" }, "", "login_required"]
   ]
   for (const [what, asked, as, expected] of rows) {
     test(what, () =>
@@ -307,7 +307,7 @@ describe("a yes that does not count again", () => {
           yield* refresh(world, client, tokens.refresh)
         })
     ],
-    ["nobody refreshed it", () => TestClock.adjust("31 days")],
+    ["no client refreshed it", () => TestClock.adjust("31 days")],
     [
       "the person ended the connection, and with it a grant that came of the same yes",
       (given) =>

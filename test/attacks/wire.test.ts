@@ -84,7 +84,7 @@ const ambiguous: ReadonlyArray<readonly [string, string]> = [
     lines("POST /oauth/token HTTP/1.1", "host: a", form, "content-length: 99999999999999999999999", "", smuggled)
   ],
   [
-    "an encoding that nobody knows",
+    "an unknown encoding",
     lines("POST /oauth/token HTTP/1.1", "host: a", form, "transfer-encoding: xchunked", "", "0", "", smuggled)
   ],
   [

@@ -310,7 +310,7 @@ describe("its handler", () => {
     ["a server, from Bun", { requestIP: () => ({ address: "192.0.2.1" }) }],
     ["what is known of the caller, from Deno", { remoteAddr: { hostname: "192.0.2.1" } }],
     ["a route's parameters, from Next", { params: Promise.resolve({}) }],
-    ["nothing, from whoever writes null for it", null]
+    ["nothing, from a host that writes null for it", null]
   ])("takes for a peer only what it can ask: not %s", (_what, given) =>
     withHost({}, async (auth) => {
       // As a platform calls it that asks no compiler.

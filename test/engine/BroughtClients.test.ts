@@ -159,7 +159,7 @@ describe("whose documents are taken", () => {
     readonly takes: readonly [app: boolean, other: boolean]
   }
   const rows: ReadonlyArray<Row> = [
-    { what: "all, where nobody says anything", offeredIn: true, takes: [true, true] },
+    { what: "all, where no setting says anything", offeredIn: true, takes: [true, true] },
     { what: "those of the server", server: ["app.example.org"], offeredIn: true, takes: [true, false] },
     { what: "none of the server's", server: [], offered: false, offeredIn: false, takes: [false, false] },
     {

@@ -259,7 +259,7 @@ describe("the addresses of workspaces in a store", () => {
 
   const rows: ReadonlyArray<readonly [who: string, WorkspaceId | null, outcome: "added" | "address_taken"]> = [
     ["another", ghost, "address_taken"],
-    ["nobody", null, "added"],
+    ["no rival", null, "added"],
     ["the same, in another process", acme.id, "added"]
   ]
   for (const [who, holder, outcome] of rows) {

@@ -199,7 +199,7 @@ describe("the end of sessions", () => {
   const nobody: ReadonlyArray<readonly [string, WorldOptions, ReadonlyArray<string>]> = [
     ["without sessions", signsIn, []],
     ["of a server that signs nothing", { policy: { scopes: signInScopes } }, ["a"]],
-    ["where nobody signs in to applications", { signatures: realSignatures }, ["a"]]
+    ["where no person signs in to applications", { signatures: realSignatures }, ["a"]]
   ]
   for (const [what, options, sessions] of nobody) {
     test(`costs nothing ${what}`, () =>

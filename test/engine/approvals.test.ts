@@ -16,7 +16,7 @@ const endedByOwner = ({ services, workspace }: World) => services.grants.revokeG
 type Act = (world: World) => Effect.Effect<unknown, unknown>
 
 const rows: ReadonlyArray<readonly [name: string, acts: ReadonlyArray<Act>, becomes: Approval["_tag"]]> = [
-  ["is none where nobody said yes", [], "None"],
+  ["is none where no person said yes", [], "None"],
   ["waits while its code is out", [begun], "Waiting"],
   ["waits up to the end of its code", [begun, () => TestClock.adjust(standardPolicy.codeTtl - 1)], "Waiting"],
   ["is over with its code", [begun, () => TestClock.adjust(standardPolicy.codeTtl)], "Expired"],

@@ -192,7 +192,7 @@ const hostile: ReadonlyArray<Row> = [
     ({ claimsOf, token }) => token({ claims: { iat: claimsOf().iat + 11, nbf: claimsOf().iat - 86_400 } })
   ],
   ["nbf that is no number", ({ token }) => token({ claims: { nbf: "now" } })],
-  ["for nobody", ({ token }) => token({ claims: { sub: "" } })],
+  ["of no person", ({ token }) => token({ claims: { sub: "" } })],
   ["in the name of an API key", ({ token }) => token({ claims: { principal: "ApiKey" } })],
   ["scopes in an array", ({ token }) => token({ claims: { scope: ["api"] } })],
   ...without,

@@ -341,7 +341,7 @@ describe("a page of a host's own that throws", () => {
   })
 
   test.each([
-    ["for an address that nobody has", "/nowhere"],
+    ["for an unknown address", "/nowhere"],
     ["for a store that is away", `/oauth/authorize?client_id=${"c".repeat(22)}`]
   ])("is a defect like any other, %s", (_where, target) =>
     inWorld(

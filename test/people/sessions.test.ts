@@ -414,7 +414,7 @@ const endings: ReadonlyArray<
         new_password: "another long password"
       })
   ],
-  ["as somebody else signs in at that browser", false, ({ phone }) => phone.signIn("ada@example.com")],
+  ["as another person signs in at that browser", false, ({ phone }) => phone.signIn("ada@example.com")],
   [
     "with the person's account",
     true,

@@ -101,7 +101,7 @@ describe("a yes counts again", () => {
     ["where the client asks for the page", [grant], { prompt: ["consent"] }],
     ["where the client asks for a sign-in", [grant], { prompt: ["login", "select_account"] }],
     ["for a device", [grant], { to: { _tag: "Device", secret: digestOf("s") } }],
-    ["of a grant that nobody redeemed", [pending({ consent: yes() })], {}],
+    ["of a grant that was not redeemed", [pending({ consent: yes() })], {}],
     ["of what an issuer asserted", [asserted], {}],
     ["of a grant without one", [active()], {}],
     ["of another client's grant", [{ ...active({ consent: yes() }), client: ClientId.make("o".repeat(22)) }], {}],

@@ -657,7 +657,7 @@ describe("a password at the prompt", () => {
   test.each([
     ["Ctrl-C", "\u0003", 130],
     ["Ctrl-D", "\u0004", 2]
-  ])("is nobody's after %s", (_, key, status) =>
+  ])("is not set after %s", (_, key, status) =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const child = yield* asked(cwd)

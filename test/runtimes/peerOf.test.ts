@@ -11,7 +11,7 @@ const proxies = Result.getOrThrow(parseTrustedProxies("10.0.0.0/8,192.0.2.7,2001
 
 describe("whose request it is", () => {
   test.each([
-    ["nobody is believed who is not trusted", "203.0.113.9", "1.1.1.1", "203.0.113.9"],
+    ["a proxy is not believed that is not trusted", "203.0.113.9", "1.1.1.1", "203.0.113.9"],
     ["a proxy is believed", "10.0.0.1", "1.1.1.1", "1.1.1.1"],
     ["what a stranger wrote in front is never looked at", "10.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"],
     ["a chain of proxies is followed to its end", "10.0.0.1", "1.1.1.1, 192.0.2.7, 10.1.1.1", "1.1.1.1"],

@@ -25,7 +25,7 @@ export interface Cookies {
 export interface Script {
   readonly title: string
   /**
-   * `wire`: only where the bytes of the request can be chosen. `own`: only where no other app has a say. `stray`: only where
+   * `wire`: only where a test chooses the bytes. `own`: only where no other app has a say. `stray`: only where
    * none in front of us turns away a `%` that escapes nothing. `second`: only where the second workspace is served.
    */
   readonly needs: ReadonlyArray<"wire" | "own" | "stray" | "second">

@@ -79,7 +79,7 @@ const rows: ReadonlyArray<readonly [what: string, shown: Shown, outcome: string]
     "401 invalid_client: InvalidClient unknown"
   ],
   [
-    "a name of nobody, and the empty secret",
+    "a name of no client, and the empty secret",
     () => [{}, basic("A".repeat(22), "")],
     "401 invalid_client: InvalidClient unknown"
   ],

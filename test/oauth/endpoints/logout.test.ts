@@ -57,7 +57,7 @@ describe("a request to sign out", () => {
     ["a client that is not here", () => ({ client_id: nobody }), "UntrustedRequest", "client_unknown"],
     ["a client that cannot be", () => ({ client_id: "x" }), "UntrustedRequest", "client_unknown"],
     [
-      "an address of nobody",
+      "an address of no client",
       () => ({ post_logout_redirect_uri: back }),
       "UntrustedRequest",
       "redirect_uri_not_registered"

@@ -768,7 +768,7 @@ describe("RFC 7592 of a registration without a record", () => {
     ))
 
   const endings: ReadonlyArray<readonly [string, (world: World, client: TestClient) => Effect.Effect<unknown>]> = [
-    ["before anybody let it in", () => Effect.void],
+    ["before a person let it in", () => Effect.void],
     ["after a person did", (world, client) => signInToApp(world, client)],
     ["after an update", (world, client) => own(world, client, "PUT", update(client))]
   ]

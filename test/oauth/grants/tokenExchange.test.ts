@@ -438,7 +438,7 @@ const attacks: ReadonlyArray<Row> = [
       Effect.map(registerClient(scene.world, { token_endpoint_auth_method: "none" }), (open) => [open, subject(scene)])
   ],
   [
-    "nobody's word",
+    "an unknown client's word",
     "InvalidClient unknown",
     (scene) => Effect.succeed([{ ...scene.orders, id: "A".repeat(22) }, subject(scene)])
   ],
@@ -488,7 +488,7 @@ const attacks: ReadonlyArray<Row> = [
     (scene) => Effect.map(keyOf(scene), (key) => [scene.orders, { subject_token: key }])
   ],
   [
-    "a JWT that nobody signed",
+    "an unsigned JWT of no issuer",
     "InvalidSubjectToken malformed",
     byOrders({ subject_token: "eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJyZWYiOiJ4In0.x" })
   ],
@@ -540,15 +540,15 @@ const attacks: ReadonlyArray<Row> = [
       })
   ],
   ["a scope that the token has not", "InvalidScope wider_than_granted", byOrders({ scope: "api" })],
-  ["a scope that nobody knows", "InvalidScope none_to_be_had", byOrders({ scope: "root" })],
+  ["an unknown scope", "InvalidScope none_to_be_had", byOrders({ scope: "root" })],
   ["one scope more than the token has", "InvalidScope wider_than_granted", byOrders({ scope: "orders billing api" })],
   [
     "a resource that the token is not for",
     "InvalidTarget wider_than_granted",
     byOrders({ resource: theWorkspace.issuer })
   ],
-  ["a resource that nobody lists", "InvalidTarget not_ours", byOrders({ resource: "https://evil.example" })],
-  ["an audience that nobody lists", "InvalidTarget not_ours", byOrders({ audience: "https://evil.example" })],
+  ["an unlisted resource", "InvalidTarget not_ours", byOrders({ resource: "https://evil.example" })],
+  ["an unlisted audience", "InvalidTarget not_ours", byOrders({ audience: "https://evil.example" })],
   [
     "a good resource beside a bad audience",
     "InvalidTarget not_ours",
