@@ -67,7 +67,7 @@ describe("what a request asks of its pages", () => {
     ["login,none", alice, "page 200"]
   ]
   for (const [prompt, as, expected] of rows) {
-    test(`${JSON.stringify(prompt)}, ${as === undefined ? "nobody" : "somebody"} signed in: ${expected}`, () =>
+    test(`${JSON.stringify(prompt)}, ${as === undefined ? "no person" : "a person"} signed in: ${expected}`, () =>
       attacked((world, client) =>
         Effect.gen(function* () {
           expect(outcome(yield* ask(world, authorizeTarget(client, { prompt }), as))).toBe(expected)

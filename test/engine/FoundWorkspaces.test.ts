@@ -117,7 +117,7 @@ describe("a workspace that is kept elsewhere", () => {
       })
     ))
 
-  test("is none at a host that no issuer has, and nothing is looked for", () =>
+  test("is not found at a host that no issuer has, and nothing is looked for", () =>
     given(({ ask, looked }) =>
       Effect.gen(function* () {
         yield* ask("id.example", "/t/deep")
@@ -168,7 +168,7 @@ describe("a workspace that is kept elsewhere", () => {
       })
     ))
 
-  test("is none where what looked answers for another address", () =>
+  test("is not found where what looked answers for another address", () =>
     given(
       ({ ask, looked }) =>
         Effect.gen(function* () {

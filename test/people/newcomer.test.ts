@@ -353,7 +353,7 @@ describe("an invitation", () => {
       })
     ))
 
-  test("tells a person who leaves out a field, with what they typed", () =>
+  test("tells a person which field they left out, and keeps what they typed", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)

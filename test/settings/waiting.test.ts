@@ -185,7 +185,7 @@ describe("clients that ask for access without a person", () => {
         })
       ))
 
-    test("are none where the id is none of theirs", () =>
+    test("are not found where the id is none of theirs", () =>
       inRowless((world) =>
         Effect.gen(function* () {
           const client = yield* registerClient(world, machine)

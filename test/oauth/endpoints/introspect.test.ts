@@ -459,7 +459,7 @@ describe("introspection by a resource server", () => {
       })
     ))
 
-  test("is not who shows something by a scheme that keys have not: that is a client, or no caller", () =>
+  test("is refused by a scheme that keys do not have, beside a client's secret too", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
