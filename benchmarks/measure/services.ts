@@ -75,13 +75,20 @@ export const sql = (postgres: PostgresServer, url: string, text: string) =>
 
 const urlOf = (postgres: PostgresServer, name: string) => postgres.server.url.replace(/\/postgres$/, `/${name}`)
 
-/** A database of one's own on the server. */
-export const freshDatabase = (postgres: PostgresServer, name: string) =>
-  Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name}`), urlOf(postgres, name))
+const newDatabase = (postgres: PostgresServer, name: string, how = "") =>
+  // What an earlier look at the same part left is gone.
+  Effect.forEach(
+    [`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, `CREATE DATABASE ${name}${how}`],
+    (text) => sql(postgres, postgres.server.url, text),
+    { discard: true }
+  ).pipe(Effect.as(urlOf(postgres, name)))
 
-/** While nobody is connected to the original. */
+/** A database of one's own on the server. */
+export const freshDatabase = (postgres: PostgresServer, name: string) => newDatabase(postgres, name)
+
+/** While no client is connected to the original. */
 export const copyDatabase = (postgres: PostgresServer, original: string, name: string) =>
-  Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name} TEMPLATE ${original}`), urlOf(postgres, name))
+  newDatabase(postgres, name, ` TEMPLATE ${original}`)
 
 /** `ERR …`, `LOADING …`: redis-cli calls that a success. */
 const refusal = /^[A-Z]{3,} /
