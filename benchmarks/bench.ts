@@ -117,10 +117,8 @@ const program = Effect.gen(function* () {
   const report = wish.from === undefined ? yield* run(wish, checked, say) : readReport(wish.from)
   if (wish.from === undefined) keep(report)
   process.stdout.write(table(report.results))
-  const verdicts = judge(
-    budget.filter(({ part }) => report.parts.includes(part)),
-    report.results
-  )
+  const lines = (wish.check ? checked : budget).filter(({ part }) => report.parts.includes(part))
+  const verdicts = judge(lines, report.results)
   for (const name of generatorBound(report.results)) {
     process.stdout.write(`The load generator was at its limit: ${name}\n`)
   }
@@ -138,7 +136,7 @@ const program = Effect.gen(function* () {
   const countOf = (of: Verdict["outcome"]) => verdicts.filter(({ outcome }) => outcome === of).length
   const short = countOf("short")
   process.stdout.write(`${countOf("holds")} hold, ${countOf("unclear")} are unclear, ${short} fall short\n`)
-  const unseen = budget.map(({ part }) => part).filter((part) => missing.includes(part))
+  const unseen = budget.filter((line) => !lines.includes(line)).map(({ part }) => part)
   if (unseen.length > 0) {
     process.stdout.write(
       `${unseen.length} lines of the budget were not looked at: ${[...new Set(unseen)].join(", ")}\n`
