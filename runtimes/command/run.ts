@@ -71,16 +71,25 @@ const environment = Layer.mergeAll(
 const isDashedId = (arg: string): boolean =>
   /^-(?!-[a-z-]+$)(?:[A-Za-z0-9_-]{7}|[A-Za-z0-9_-]{21}|[A-Za-z0-9_-]{42})$/.test(arg)
 
+const takesId = /^--(?:client|id|place|user|workspace)$/
+
+/** `--client=ID` for `--client ID`, where the id begins with a dash: it would be taken for the next flag. */
+const withTheirFlags = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const isValue = (at: number) => takesId.test(args[at - 1] ?? "") && isDashedId(args[at] ?? "")
+  return args.flatMap((arg, at) => (isValue(at) ? [] : [isValue(at + 1) ? `${arg}=${args[at + 1]}` : arg]))
+}
+
 /** Ids behind the `--` that ends the flags, each with what follows it: one that begins with a dash is no flag. */
 const idsLast = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
   const end = args.indexOf("--")
-  const before = end < 0 ? args : args.slice(0, end)
+  const before = withTheirFlags(end < 0 ? args : args.slice(0, end))
   const moves: Array<boolean> = []
   for (const [at, arg] of before.entries())
     moves.push(isDashedId(arg) || (moves[at - 1] === true && !arg.startsWith("-")))
-  if (!moves.includes(true)) return args
   const ids = before.filter((_, at) => moves[at])
-  return [...before.filter((_, at) => !moves[at]), "--", ...ids, ...(end < 0 ? [] : args.slice(end + 1))]
+  const after = end < 0 ? [] : args.slice(end + 1)
+  if (ids.length === 0) return end < 0 ? before : [...before, "--", ...after]
+  return [...before.filter((_, at) => !moves[at]), "--", ...ids, ...after]
 }
 
 /** As shells have it for what Ctrl-C ends. A server is meant to be ended so. */

@@ -163,6 +163,15 @@ describe("the command line", () => {
           const { status, stderr } = yield* command(args, { cwd })
           expect([status, stderr]).toEqual([3, expect.stringMatching(/^There is no such (client|key)\./)])
         }
+        for (const args of [
+          ["--client", id, "--json"],
+          ["--json", "--user", id],
+          ["--user", id, "--client", id, "--json"],
+          ["--client", id, "--json", "--"]
+        ]) {
+          const { status, stdout } = yield* command(["grant", "end", ...args], { cwd })
+          expect([status, stdout.trim()]).toEqual([0, expect.stringContaining('"ended": 0')])
+        }
       })
     ))
 
