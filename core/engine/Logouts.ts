@@ -39,8 +39,10 @@ import {
   prolonged,
   queueId,
   queuesOwner,
+  rested,
   taken,
   takenFrom,
+  turnFor,
   woken
 } from "./logoutCalls.ts"
 import { makeRecords } from "./Records.ts"
@@ -226,13 +228,14 @@ export const makeLogouts = ({
     })
   })
 
-  /** All calls of one client, up to the first that fails: those behind it wait for it. */
+  /** The calls of one client for one turn, up to the first that fails: those behind it wait for it. */
   const deliverTo = Effect.fnUntraced(function* (
     workspace: Workspace,
     client: ClientId
   ): Effect.fn.Return<void, Storing> {
     const { id } = workspace
-    const began = yield* changeOwn(id, client, (queue) => taken(queue, self, instantOf(clock)))
+    const from = instantOf(clock)
+    const began = yield* changeOwn(id, client, (queue) => taken(queue, self, from))
     if (began === undefined) return
     for (;;) {
       const { values } = yield* records.list(id, callsOf(client), { after: undefined, limit: page })
@@ -258,6 +261,10 @@ export const makeLogouts = ({
           yield* note(audit, { workspace: id, requestId: "logout" }, { _tag: "LogoutCallGivenUp", client, why })
         }
         yield* records.remove(id, call.id)
+        if (hasPassed(later(from, turnFor), instantOf(clock))) {
+          yield* changeOwn(id, client, (queue) => rested(queue, self))
+          return
+        }
       }
     }
   })

@@ -127,6 +127,13 @@ export const prolonged = (queue: LogoutQueue, by: string, now: Instant): LogoutQ
     : { ...queue, lease: { by, until: later(now, leaseFor) } }
 }
 
+/** So long one client's calls go on: one that answers slowly keeps those of others, and other workspaces, waiting no longer. */
+export const turnFor: Millis = calledWithin
+
+/** A turn is over, and calls are left for the next. `undefined`: it is another's. */
+export const rested = (queue: LogoutQueue, by: string): LogoutQueue | undefined =>
+  isOwn(queue, by) ? { ...queue, lease: null } : undefined
+
 /** No call was found: the queue sleeps, but where it was woken since the lease began. `undefined`: it is another's. */
 export const emptied = (queue: LogoutQueue, by: string): LogoutQueue | undefined => {
   if (!isOwn(queue, by)) return undefined

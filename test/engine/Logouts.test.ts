@@ -481,6 +481,31 @@ describe("one client's calls", () => {
       { signatures: quickSignatures }
     ))
 
+  test("of clients that answer slowly keep no other waiting until all are made, and stay in their order", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, town) {
+        const many = 20
+        const slow = ["one", "two", "three", "four"]
+        for (const name of slow) yield* leave(world, yield* app(world, name), many).pipe(Effect.orDie)
+        const quick = yield* app(world, "quick")
+        yield* signsInAt(world, quick, "a")
+        const isQuick = ({ address }: Posted) => address === addressOf("quick")
+        town.answer = (posted) => Effect.as(isQuick(posted) ? Effect.void : Effect.sleep("4 seconds"), 200)
+        yield* Effect.forkScoped(Effect.forever(Effect.andThen(deliver(world), Effect.sleep("1 second"))))
+        yield* TestClock.adjust("1 second")
+        yield* end(world, ["a"])
+        yield* TestClock.adjust("20 seconds")
+        expect(town.posted.filter(isQuick)).toHaveLength(1)
+        yield* TestClock.adjust("5 minutes")
+        const sids = Array.from({ length: many }, (_, n) => digestOf(String(n).padStart(6, "0")) as string)
+        for (const name of slow) {
+          const own = town.posted.filter(({ address }) => address === addressOf(name))
+          expect(own.map(({ sid }) => sid)).toEqual(sids)
+        }
+      }),
+      { signatures: quickSignatures }
+    ))
+
   test("that cannot be signed are tried again for a day, and then given up, of which the audit is told", () => {
     let fails = false
     const failed = new SignatureFault({ reason: "failed" })

@@ -11,6 +11,7 @@ import {
   logoutKind,
   pauseAfter,
   prolonged,
+  rested,
   taken,
   takenFrom,
   triedFor,
@@ -129,6 +130,13 @@ test("an empty queue sleeps, unless it was woken since its lease began, or is an
   expect(emptied(own, "me")).toEqual({ ...own, waiting: false, lease: null, failures: 0 })
   expect(emptied({ ...own, woken: true }, "me")).toEqual({ ...own, failures: 0 })
   expect([emptied(own, "other"), emptied(queue(), "me")]).toEqual([undefined, undefined])
+})
+
+test("a queue whose turn is over is free for whoever comes next, at once, and is left alone where it is another's", () => {
+  const own = queue({ lease: lease(), woken: true, failures: 2, failing: call.id })
+  expect(rested(own, "me")).toEqual({ ...own, lease: null })
+  expect(takenFrom(rested(own, "me") ?? own)).toBe(t0)
+  expect([rested(own, "other"), rested(queue(), "me")]).toEqual([undefined, undefined])
 })
 
 test("a call that fails lets all wait, twice as long each time, up to an hour", () => {
