@@ -154,8 +154,8 @@ export const signInStep = (
   if (signedIn !== undefined && asked === undefined) return settled(about, signedIn)
   if (prompt.includes("none")) {
     // RFC 9470 §5: acr_values are a wish, which a request without pages goes on without.
-    const isOnlyWeak = signedIn !== undefined && !isAnother(about, signedIn) && !isTooOld(about, signedIn, call.now)
-    return isOnlyWeak ? settled(about, signedIn) : { _tag: "Missing" }
+    const isFresh = signedIn !== undefined && !isTooOld(about, signedIn, call.now)
+    return isFresh ? settled(about, signedIn) : { _tag: "Missing" }
   }
   const stamp = asked === undefined ? undefined : stampOf(services, call)
   if (signedIn !== undefined && stamp !== undefined) {

@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { decodeProtectedHeader } from "jose"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { signInScopes, standardScopes } from "../../core/rules/Scope.ts"
 import { type KeyRing, sealKey } from "../../core/token/KeyRing.ts"
 import {
@@ -202,6 +204,26 @@ describe("a workspace with scopes of its own", () => {
       }
     ))
 })
+
+test("an ID token is verified by the published keys for as long as it lives, though its key signs no more", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        yield* identify(world, client)
+        const { signing } = world.services
+        yield* signing.rotate(theWorkspace, yield* currentInstant)
+        yield* TestClock.adjust("14 minutes")
+        const last = yield* identify(world, client)
+        yield* TestClock.adjust("59 minutes")
+        yield* signing.keep(theWorkspace, yield* currentInstant)
+        const next = yield* identify(world, client)
+        expect(decodeProtectedHeader(text(next.id_token)).kid).not.toBe(decodeProtectedHeader(text(last.id_token)).kid)
+        const now = yield* currentInstant
+        for (const { id_token } of [last, next]) yield* verified(world, client, id_token, now)
+      }),
+    signsIn
+  ))
 
 test("an ID token costs no read of the grant, and no second write", () =>
   inWorld(
