@@ -106,7 +106,8 @@ describe("an authorization request says of the sign-in", () => {
     ["a registration", { registration: "{}" }, alice(0), "registration_not_supported"],
     ["an implicit flow", { response_type: "id_token" }, alice(0), "unsupported_response_type"],
     ["a hybrid flow", { response_type: "code id_token" }, alice(0), "unsupported_response_type"],
-    ["a hint that is none", { id_token_hint: "x" }, alice(0), "invalid_request"]
+    ["a hint that is none", { id_token_hint: "x" }, alice(0), "invalid_request"],
+    ["a hint, of a request that signs no person in", { id_token_hint: "x", scope: "api" }, alice(0), "consent"]
   ]
   test("what it comes to, row by row", () =>
     inWorld(
