@@ -2,7 +2,7 @@ import { Effect, Fiber, Schema } from "effect"
 import type { Fault } from "../http/Fault.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { type GoodOnce, Purpose } from "../rules/GoodOnce.ts"
-import { Instant } from "../rules/Instant.ts"
+import { Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -19,6 +19,9 @@ const Taken = Schema.Struct({
 })
 type Taken = typeof Taken.Type
 
+/** The clocks of two processes differ by less: what one has swept, the other too refuses for its age. */
+const clocksDiffer: Millis = 60 * 1000
+
 export const onceKind: RecordKind<Taken> = {
   kind: "once",
   schema: Taken,
@@ -26,7 +29,7 @@ export const onceKind: RecordKind<Taken> = {
   upcast: [],
   id: (taken) => taken.id,
   owner: (taken) => taken.purpose,
-  expiresAt: (taken) => taken.expiresAt
+  expiresAt: (taken) => later(taken.expiresAt, clocksDiffer)
 }
 
 /** What is good once, whichever process is asked. */
@@ -37,7 +40,7 @@ export interface Once {
     purpose: Purpose,
     value: string,
     by: string,
-    /** From then on it is free again, as soon as it is swept. */
+    /** When it is no good any more. A minute later it may be swept, and is free again. */
     expiresAt: Instant
   ) => Effect.Effect<boolean, StorageUnavailable>
   /** Takes what a request shows; fails with its refusal where another request has it. */

@@ -258,6 +258,25 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     ))
 
+  test("spends its assertion for all processes, though the clock of one is ahead and its sweep comes early", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          expect(yield* ask(world, assertion)).toEqual(granted)
+          // The other process has 70 s on its clock, at which the assertion is too old there, and not here.
+          yield* TestClock.adjust("50 seconds")
+          yield* world.storage.sweep(t0 + 70_000, 100)
+          expect(yield* ask(world, assertion)).toEqual(refused)
+          yield* TestClock.adjust("19 seconds")
+          yield* world.storage.sweep(t0 + 129_999, 100)
+          expect(yield* ask(world, assertion)).toEqual(refused)
+          expect(yield* world.storage.sweep(t0 + 130_000, 100)).toBe(1)
+        }),
+      signing
+    ))
+
   test("is kept with public members only, told what it registered, and has no secret", () =>
     inWorld(
       (world) =>
@@ -418,6 +437,10 @@ const hostile: Readonly<Record<string, Readonly<Record<string, Forge>>>> = {
     "a key of one's own": async (client) => signed(another, claimsOf(client), { kid: "one" }),
     "a key of one's own, embedded": async (client) =>
       signed(another, claimsOf(client), { kid: "one", jwk: another.jwk }),
+    "a key of one's own, embedded under the name of the client's": async (client) =>
+      signed(another, claimsOf(client), { kid: "one", jwk: { ...another.jwk, kid: "one" } }),
+    "a key of one's own, embedded without a name": async (client) =>
+      signed(another, claimsOf(client), { kid: undefined, jwk: { ...another.jwk, kid: undefined } }),
     "a key of one's own, by address": async (client) =>
       signed(another, claimsOf(client), {
         kid: "one",
