@@ -1,8 +1,9 @@
 import { expect, spyOn, test } from "bun:test"
 import { Effect, Redacted } from "effect"
+import { CompactSign, exportJWK, generateKeyPair } from "jose"
 import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { base64Url } from "../../core/codec/Base64Url.ts"
-import type { PublicKey } from "../../core/rules/Jwk.ts"
+import { type PublicKey, readPublicKey } from "../../core/rules/Jwk.ts"
 
 const part = (value: unknown): string => base64Url(new TextEncoder().encode(JSON.stringify(value)))
 
@@ -43,10 +44,32 @@ test("an imported key is kept by what it is, whatever it says of itself, and as 
   expect(await imports(many(0, 10))).toHaveLength(10)
 })
 
+test("a key verifies whatever it says of its use, for others that say nothing of it too", async () => {
+  const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true })
+  const key = await Effect.runPromise(Effect.fromResult(readPublicKey(await exportJWK(publicKey))))
+  const jws = await new CompactSign(new TextEncoder().encode("{}"))
+    .setProtectedHeader({ alg: "ES256" })
+    .sign(privateKey)
+  const { verify } = makeSignatures()
+  for (const said of [{ key_ops: ["sign", "verify"], use: "sig", alg: "ES256" }, {}]) {
+    expect((await Effect.runPromise(verify(jws, [{ ...key, ...said }], ["ES256"]))).claims).toEqual({})
+  }
+})
+
 test("the platform hands out no private key that was unwrapped", async () => {
   const { makeKey, signer } = makeSignatures()
   const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
   const { wrapped } = await Effect.runPromise(makeKey("ES256", () => wrapping))
   const asked = await imports(signer({ wrapped, wrapping }, "ES256"))
   expect(asked.filter(({ uses }) => uses === "sign")).toEqual([{ extractable: false, uses: "sign" }])
+})
+
+test("a key that is wrapped anew has another nonce: two of one cipher would tell both apart from it", async () => {
+  const { makeKey, rewrap } = makeSignatures()
+  const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
+  const { wrapped } = await Effect.runPromise(makeKey("EdDSA", () => wrapping))
+  const again = Array.from({ length: 10 }, () => rewrap({ wrapped, wrapping }, wrapping))
+  const all = [wrapped, ...(await Effect.runPromise(Effect.all(again)))]
+  // Twelve bytes.
+  expect(new Set(all.map((text) => text.slice(0, 16))).size).toBe(all.length)
 })
