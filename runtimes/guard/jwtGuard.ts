@@ -96,7 +96,15 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     return isGood
   }
 
-  /** Whether the grant behind a token stands, as far as that was asked lately; one question for all who wait. */
+  const begin = (waiting: ReadonlyArray<string>, ...asked: Parameters<typeof ask>) => {
+    const flight = ask(...asked).finally(() => {
+      for (const one of waiting) questions.delete(one)
+    })
+    for (const one of waiting) questions.set(one, flight)
+    return flight
+  }
+
+  /** Whether the grant behind a token stands, as far as that was asked lately; one question for all its tokens that wait. */
   const stands = async (text: string, name: string, { caller }: Said): Promise<boolean | undefined> => {
     if (asking === undefined) return true
     const grant = `${caller.client} ${caller._tag === "User" ? caller.user : ""} ${caller.grant}`
@@ -106,9 +114,12 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     if (!shares) return ask(text, name, grant)
     const flying = questions.get(name)
     if (flying !== undefined) return flying
-    const flight = ask(text, name, grant).finally(() => questions.delete(name))
-    questions.set(name, flight)
-    return flight
+    // Where each call is asked about, an answer counts for its own token.
+    const sibling = within === 0 ? undefined : questions.get(grant)
+    if (sibling === undefined) return begin([name, grant], text, name, grant)
+    const stood = await sibling
+    // A bad one is about the sibling alone.
+    return stood === false ? (questions.get(name) ?? begin([name], text, name, grant)) : stood
   }
 
   const metadataFor = ({ resource }: Needs) => {

@@ -393,7 +393,8 @@ describe("a guard over JWTs", () => {
 
   test("trusts no set of keys that is none, or tells a secret", async () => {
     const secret = await exportJWK(one.sign)
-    for (const body of ["{", "[]", '{"keys":1}', JSON.stringify({ keys: [secret] }), " ".repeat(70_000)]) {
+    const long = JSON.stringify({ keys: [one.jwk], more: "x".repeat(65_536) })
+    for (const body of ["{", "[]", '{"keys":1}', JSON.stringify({ keys: [secret] }), long]) {
       const { ask, line, token } = await scene()
       line.body = body
       expect(await ask(await token())).toBe(503)
@@ -435,6 +436,8 @@ const withServer = async (
     readonly auth: EmbeddedTessera
     readonly issuer: string
     readonly token: () => Promise<string>
+    /** Ends one token, and none of its siblings. */
+    readonly revoke: (token: string) => Promise<unknown>
     readonly guard: (over?: Partial<JwtGuardOptions>) => (token: string) => Promise<number>
     readonly asked: () => number
     readonly wait: (millis: number) => Promise<void>
@@ -456,9 +459,12 @@ const withServer = async (
       token_endpoint_auth_method: "client_secret_post"
     })
     expect(await auth.clients.setAccessTokenFormat(client.id, "jwt")).toBe(true)
+    const post = (endpoint: string, fields: Record<string, string>) => {
+      const form = { client_id: client.id, client_secret: secret ?? "", ...fields }
+      return fetch(`${at}/oauth/${endpoint}`, { method: "POST", body: new URLSearchParams(form) })
+    }
     const token = async () => {
-      const form = { grant_type: "client_credentials", client_id: client.id, client_secret: secret ?? "" }
-      const answer = await fetch(`${at}/oauth/token`, { method: "POST", body: new URLSearchParams(form) })
+      const answer = await post("token", { grant_type: "client_credentials" })
       return String(((await answer.json()) as { access_token: string }).access_token)
     }
     const guard = (over: Partial<JwtGuardOptions> = {}) => {
@@ -482,6 +488,7 @@ const withServer = async (
       auth,
       issuer: at,
       token,
+      revoke: (token) => post("revoke", { token }),
       guard,
       asked: () => asked,
       wait,
@@ -534,6 +541,27 @@ describe("tokens of a real server", () => {
       expect([await trusting(text), await asking(text)]).toEqual([200, 200])
       await wait(1000)
       expect([await trusting(text), await asking(text), await asking(sibling)]).toEqual([200, 401, 401])
+    }))
+
+  test("ask once for their grant though they come at once, and each for itself where the one that asked is bad", () =>
+    withServer(async ({ asked, auth, guard, revoke, token, wait }) => {
+      const { key } = await auth.apiKeys.create({ name: "Orders API", introspectOnly: true })
+      const ask = guard({ apiKey: key })
+      const all = await Promise.all(Array.from({ length: 8 }, token))
+      const allAtOnce = () => Promise.all(all.map(ask))
+      expect(await allAtOnce()).toEqual(all.map(() => 200))
+      // The keys, and the question.
+      expect(asked()).toBe(2)
+      await wait(60_000)
+      expect(await allAtOnce()).toEqual(all.map(() => 200))
+      expect(asked()).toBe(3)
+      await revoke(all[0] ?? "")
+      await wait(60_000)
+      expect(await allAtOnce()).toEqual(all.map((_, at) => (at === 0 ? 401 : 200)))
+      // Where no end is to be noticed late, each is asked about.
+      const before = asked()
+      expect(await Promise.all(all.map(guard({ apiKey: key, revokedWithin: 0 })))).toContain(401)
+      expect(asked() - before).toBe(1 + all.length)
     }))
 
   test("are refused where the server cannot say whether their grant stands", () =>
