@@ -84,7 +84,13 @@ export type AuditEvent =
       /** Who did it; none where it ended because a code or a token was used twice. */
       readonly by?: Actor
     }
-  | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
+  | {
+      readonly _tag: "TokenRevoked"
+      readonly grant: string
+      readonly client: string
+      /** As of `TokensIssued`. */
+      readonly secret?: string
+    }
   /** From then on another issuer speaks for the workspace, and what the former one sealed opens nothing. */
   | { readonly _tag: "WorkspaceMoved"; readonly from: string; readonly to: string; readonly by: Actor }
   | { readonly _tag: "WorkspaceChanged"; readonly change: WorkspaceChange; readonly by: Actor }

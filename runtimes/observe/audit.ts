@@ -74,7 +74,7 @@ export const AuditLine = Schema.Union([
   line("TokensIssued", { client, grant, grantType: Schema.String, scope, secret: Schema.optionalKey(Schema.String) }),
   line("RefreshRetried", { client, grant, network: likeness, userAgent: likeness }),
   line("GrantRevoked", { grant, reason, ...byMaybe }),
-  line("TokenRevoked", { grant, client }),
+  line("TokenRevoked", { grant, client, secret: Schema.optionalKey(Schema.String) }),
   line("WorkspaceMoved", { from: Schema.String, to: Schema.String, actor }),
   line("WorkspaceChanged", { change: Schema.Literals(["added", "changed", "disabled", "enabled"]), actor }),
   line("SigningKeysChanged", {
@@ -166,7 +166,12 @@ const told = (event: AuditEvent): Told => {
     case "GrantRevoked":
       return { event: event._tag, grant: event.grant, reason: event.why, ...by(event.by) }
     case "TokenRevoked":
-      return { event: event._tag, grant: event.grant, client: event.client }
+      return {
+        event: event._tag,
+        grant: event.grant,
+        client: event.client,
+        ...(event.secret === undefined ? {} : { secret: event.secret })
+      }
     case "WorkspaceMoved":
       return { event: event._tag, from: event.from, to: event.to, actor: event.by }
     case "WorkspaceChanged":

@@ -14,7 +14,9 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import { AuditLine } from "../../runtimes/observe/audit.ts"
+import { Audit } from "../../core/ports/Audit.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { AuditLine, auditStream } from "../../runtimes/observe/audit.ts"
 import {
   type LineWriter,
   type LineWriterOptions,
@@ -181,6 +183,30 @@ describe("the audit file", () => {
         }
         expect(server.child.stderr()).toContain('"message":"refused"')
         expect(server.child.stderr()).not.toContain("TokensIssued")
+      })
+    ))
+
+  test("names the secret that was shown, of a client that has two", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const path = join(cwd, "audit.jsonl")
+        const of = { client: "A".repeat(22), grant: "3hGTh17j" }
+        const issued = { _tag: "TokensIssued", grantType: "client_credentials", scope: "api", ...of } as const
+        const revoked = { _tag: "TokenRevoked", ...of } as const
+        const write = Effect.gen(function* () {
+          const { record } = yield* Audit
+          for (const event of [
+            issued,
+            { ...issued, secret: "0123abcd" },
+            revoked,
+            { ...revoked, secret: "0123abcd" }
+          ]) {
+            yield* record({ at: 0, workspace: WorkspaceId.make("default"), requestId: "1", event })
+          }
+        })
+        yield* Effect.provide(write, auditStream({ _tag: "File", path }))
+        const secrets = eventsIn(readFileSync(path, "utf8")).map((line) => "secret" in line && line.secret)
+        expect(secrets).toEqual([false, "0123abcd", false, "0123abcd"])
       })
     ))
 

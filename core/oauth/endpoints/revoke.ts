@@ -57,7 +57,8 @@ const revokeHandler = (services: Services): HandlerOf<typeof revokeContract> =>
           : services.grants.revokeToken(call.workspace, by, form.success.token, unproven, spent)
     )
     if (grant !== undefined) {
-      yield* noteOf(services, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) })
+      const shown = by.shown === undefined ? {} : { secret: by.shown }
+      yield* noteOf(services, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant), ...shown })
     }
     return secretJson(200, {})
   })

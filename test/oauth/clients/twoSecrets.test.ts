@@ -13,13 +13,23 @@ const day = 86_400_000
 const methods = ["client_secret_basic", "client_secret_post"] as const
 
 const ask = (world: World, id: string, secret: string, method: (typeof methods)[number]) =>
-  world.send("POST", "/oauth/token", {
+  post(world, "/oauth/token", id, secret, method, { grant_type: "client_credentials" })
+
+const post = (
+  world: World,
+  path: string,
+  id: string,
+  secret: string,
+  method: (typeof methods)[number],
+  fields: Readonly<Record<string, string>>
+) =>
+  world.send("POST", path, {
     headers:
       method === "client_secret_basic"
         ? { ...formHeaders, authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}` }
         : formHeaders,
     body: form({
-      grant_type: "client_credentials",
+      ...fields,
       ...(method === "client_secret_basic" ? {} : { client_id: id, client_secret: secret })
     })
   })
@@ -34,8 +44,8 @@ const renewed = Effect.fnUntraced(function* (world: World, id: Parameters<typeof
   return made === "unknown" ? "" : Redacted.value(made.text)
 })
 
-const told = (world: World) =>
-  world.audit.flatMap(({ event }) => (event._tag === "TokensIssued" ? [Option.fromUndefinedOr(event.secret)] : []))
+const told = (world: World, tag: "TokensIssued" | "TokenRevoked" = "TokensIssued") =>
+  world.audit.flatMap(({ event }) => (event._tag === tag ? [Option.fromUndefinedOr(event.secret)] : []))
 
 describe.each(methods)("two live secrets by %s", (method) => {
   test("both are good, the audit says which was shown, and one after the other ends", () =>
@@ -52,6 +62,21 @@ describe.each(methods)("two live secrets by %s", (method) => {
         expect(JSON.stringify(world.audit)).not.toContain(second)
         yield* TestClock.adjust(7 * day)
         expect([yield* status(first), yield* status(second)]).toEqual([401, 200])
+      })
+    ))
+
+  test("the audit says too which was shown to revoke, for a program that does nothing else", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { first, id } = yield* registered(world)
+        const token = Effect.map(ask(world, id, first, method), (answer) => String(jsonOf(answer).access_token))
+        const revoke = (secret: string) =>
+          Effect.flatMap(token, (token) => post(world, "/oauth/revoke", id, secret, method, { token }))
+        yield* revoke(first)
+        const second = yield* renewed(world, id, day)
+        for (const secret of [first, second]) yield* revoke(secret)
+        const marks = [first, second].map((secret) => Option.some(secretMark(digestOf(secret))))
+        expect(told(world, "TokenRevoked")).toEqual([Option.none(), ...marks])
       })
     ))
 
