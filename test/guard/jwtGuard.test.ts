@@ -401,6 +401,27 @@ describe("a guard over JWTs", () => {
     }
   })
 
+  test.each([
+    ["person", { sub: "bob" }],
+    ["client", { client_id: "d".repeat(22) }],
+    ["grant", { grant: "AAAAAAAA" }]
+  ])("learns nothing of another %s's grant by what it asked of one that stands", async (_, ofOther) => {
+    const keys = { keys: [one.jwk] }
+    const { ask, claimsOf, token } = await scene({
+      apiKey: "tsr_ak_x",
+      fetch: async (url, { body }) => {
+        if (url.endsWith("/jwks")) return Response.json(keys)
+        const claims = String(new URLSearchParams(String(body)).get("token")).split(".")[1] ?? ""
+        const said = JSON.parse(Buffer.from(claims, "base64url").toString())
+        return Response.json(said.jti === "good" ? { active: true, token_type: "Bearer", ...said } : { active: false })
+      }
+    })
+    const [good, ended] = [await token({ claims: { jti: "good" } }), await token({ claims: ofOther })]
+    expect(claimsOf(ofOther)).not.toEqual(claimsOf())
+    expect(await ask(good)).toHaveProperty("_tag", "User")
+    expect(await ask(ended)).toBe(401)
+  })
+
   test("cannot be made of options that cannot be", () => {
     const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
       ["issuer", { issuer: "http://auth.example" }],

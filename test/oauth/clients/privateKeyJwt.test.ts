@@ -139,7 +139,7 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     ))
 
-  test("is itself at every endpoint that clients authenticate at, by the issuer or that endpoint as the audience", () =>
+  test("is itself at every endpoint that clients authenticate at, by the issuer or that endpoint as the audience, and no other", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -149,6 +149,11 @@ describe("a client that signs (RFC 7523)", () => {
             ["/oauth/introspect", 200],
             ["/oauth/revoke", 200]
           ] as const) {
+            const elsewhere = ["/oauth/token", "/oauth/revoke", "/oauth/par"].filter((other) => other !== path)
+            for (const aud of elsewhere) {
+              const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud: `${issuer}${aud}` })))
+              expect(yield* ask(world, assertion, { token: "tsr_rt_x" }, path)).toEqual(refused)
+            }
             for (const aud of [issuer, `${issuer}${path}`]) {
               const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud })))
               const answer = yield* world.send("POST", path, {
