@@ -391,6 +391,38 @@ describe("a guard over JWTs", () => {
     expect(failures[0]).toEqual({ _tag: "Status", status: 503, of: "keys" })
   })
 
+  test("takes keys from where they are, and follows no address that this sends it to", async () => {
+    const keys = { keys: [one.jwk] }
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      routes: { "/jwks": Response.redirect("/keys"), "/keys": () => Response.json(keys) },
+      fetch: () => new Response(null, { status: 404 })
+    })
+    try {
+      for (const [path, comes] of [
+        ["keys", { user: "ada" }],
+        ["jwks", 503]
+      ] as const) {
+        const { ask, token } = await scene({ jwksUri: `http://127.0.0.1:${server.port}/${path}`, fetch })
+        expect([await ask(await token())]).toMatchObject([comes])
+      }
+    } finally {
+      await server.stop(true)
+    }
+  })
+
+  test("fetches keys anew where its clock was set back: it tells nothing of their age", async () => {
+    let now = 2_000_000_000_000
+    const clock = { ...(await testClock()).clock, currentTimeMillisUnsafe: () => now }
+    const { ask, line, token } = await scene({ clock })
+    const text = await token({ claims: { exp: 4_000_000_000, iat: 0 } })
+    expect(await ask(text)).toMatchObject({ user: "ada" })
+    line.keys = [two]
+    now -= 3_600_000
+    expect(await ask(text)).toBe(401)
+  })
+
   test("trusts no set of keys that is none, or tells a secret", async () => {
     const secret = await exportJWK(one.sign)
     const long = JSON.stringify({ keys: [one.jwk], more: "x".repeat(65_536) })
@@ -402,10 +434,10 @@ describe("a guard over JWTs", () => {
   })
 
   test.each([
-    ["person", { sub: "bob" }],
-    ["client", { client_id: "d".repeat(22) }],
-    ["grant", { grant: "AAAAAAAA" }]
-  ])("learns nothing of another %s's grant by what it asked of one that stands", async (_, ofOther) => {
+    ["a grant of another person", { sub: "bob" }],
+    ["a grant of another client", { client_id: "d".repeat(22) }],
+    ["another grant of the two", { grant: "AAAAAAAA" }]
+  ])("learns nothing of %s by what it asked of one that stands", async (_, ofOther) => {
     const keys = { keys: [one.jwk] }
     const { ask, claimsOf, token } = await scene({
       apiKey: "tsr_ak_x",
@@ -420,6 +452,36 @@ describe("a guard over JWTs", () => {
     expect(claimsOf(ofOther)).not.toEqual(claimsOf())
     expect(await ask(good)).toHaveProperty("_tag", "User")
     expect(await ask(ended)).toBe(401)
+  })
+
+  test("counts an answer from when it was asked for: the end of a grant may have come while it was under way", async () => {
+    const keys = { keys: [one.jwk] }
+    const questions: Array<(answer: Response) => void> = []
+    const { ask, claimsOf, token, wait } = await scene({
+      apiKey: "tsr_ak_x",
+      timeout: "40 seconds",
+      fetch: async (url) =>
+        url.endsWith("/jwks") ? Response.json(keys) : new Promise((answer) => questions.push(answer))
+    })
+    const text = await token()
+    const good = () => Response.json({ active: true, token_type: "Bearer", ...claimsOf() })
+    const asked = async () => {
+      for (let turn = 0; questions.length === 0 && turn < 1000; turn++) await new Promise(setImmediate)
+      return questions.shift()
+    }
+    const first = ask(text)
+    const answerLate = await asked()
+    await wait(30_000)
+    answerLate?.(good())
+    expect(await first).toMatchObject({ user: "ada" })
+    await wait(29_999)
+    expect(await ask(text)).toMatchObject({ user: "ada" })
+    await wait(1)
+    const second = ask(text)
+    const answer = await asked()
+    expect(answer).toBeDefined()
+    answer?.(good())
+    expect(await second).toMatchObject({ user: "ada" })
   })
 
   test("cannot be made of options that cannot be", () => {
