@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { decodeJwt } from "jose"
+import { decodeJwt, decodeProtectedHeader } from "jose"
 import { makeIdTokens } from "../../core/engine/IdTokens.ts"
 import type { Authentication } from "../../core/grant/Authentication.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
@@ -79,6 +79,28 @@ describe("an ID token that comes back as a hint", () => {
           yield* world.services.signing.retire(theWorkspace, kid, "compromised", yield* currentInstant)
           yield* TestClock.adjust("5 seconds")
           expect(yield* hinted(world, token)).toBeUndefined()
+        }),
+      signsIn
+    ))
+
+  test("is verified by the key that it names, and by no other of the server's own", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { owner, policy, signing } = world.services
+          yield* signing.ready(theWorkspace, { algorithm: "ES256", life: 60_000 }, yield* currentInstant)
+          const token = yield* signed(world, {})
+          const by: Array<ReadonlyArray<string | undefined>> = []
+          const signatures: typeof realSignatures = {
+            ...realSignatures,
+            verify: (jws, keys, algorithms) => {
+              by.push(keys.map(({ kid }) => kid))
+              return realSignatures.verify(jws, keys, algorithms)
+            }
+          }
+          const { hinted } = makeIdTokens({ owner, policy, signatures, signing })
+          expect<unknown>(yield* hinted(theWorkspace, token, yield* currentInstant)).toEqual(hint)
+          expect(by).toEqual([[text(decodeProtectedHeader(token).kid)]])
         }),
       signsIn
     ))

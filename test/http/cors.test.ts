@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { header, jsonOf } from "../given/flow.ts"
+import { signsIn } from "../given/openId.ts"
 import { inWorld } from "../given/World.ts"
 
 const origin = (response: HttpResponse) => header(response, "access-control-allow-origin")
@@ -9,6 +10,8 @@ const origin = (response: HttpResponse) => header(response, "access-control-allo
 const open = [
   ["/.well-known/oauth-authorization-server", "GET, HEAD, OPTIONS"],
   ["/.well-known/oauth-protected-resource/rest", "GET, HEAD, OPTIONS"],
+  ["/.well-known/openid-configuration", "GET, HEAD, OPTIONS"],
+  ["/oauth/jwks", "GET, HEAD, OPTIONS"],
   ["/oauth/register", "POST, OPTIONS"],
   [`/oauth/register/${"A".repeat(22)}`, "GET, PUT, DELETE, HEAD, OPTIONS"],
   ["/oauth/token", "POST, OPTIONS"],
@@ -17,47 +20,53 @@ const open = [
   ["/rest/companies", "GET, HEAD, OPTIONS"]
 ] as const
 
-const closed = ["/oauth/authorize", "/consent", "/oauth/introspect", "/healthz", "/readyz"]
+const closed = ["/oauth/authorize", "/oauth/logout", "/consent", "/oauth/introspect", "/healthz", "/readyz"]
 
 describe("a script of another origin", () => {
   for (const [path, methods] of open) {
     test(`may call ${path} without credentials, and is told so beforehand`, () =>
-      inWorld((world) =>
-        Effect.gen(function* () {
-          const response = yield* world.send("OPTIONS", path, {
-            headers: { origin: "https://any.example", "access-control-request-method": "POST" }
-          })
-          expect([response.status, response.body, origin(response)]).toEqual([204, "", "*"])
-          expect(header(response, "access-control-allow-methods")).toBe(methods)
-          expect(header(response, "access-control-allow-headers")).toBe("Authorization, Content-Type")
-          expect(header(response, "access-control-max-age")).toBe("86400")
-          expect(header(response, "vary")).toBe("Access-Control-Request-Headers")
-          expect(header(response, "access-control-allow-credentials")).toBeUndefined()
-          expect(response.headers.filter(([name]) => name === "access-control-allow-origin")).toHaveLength(1)
-        })
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const response = yield* world.send("OPTIONS", path, {
+              headers: { origin: "https://any.example", "access-control-request-method": "POST" }
+            })
+            expect([response.status, response.body, origin(response)]).toEqual([204, "", "*"])
+            expect(header(response, "access-control-allow-methods")).toBe(methods)
+            expect(header(response, "access-control-allow-headers")).toBe("Authorization, Content-Type")
+            expect(header(response, "access-control-max-age")).toBe("86400")
+            expect(header(response, "vary")).toBe("Access-Control-Request-Headers")
+            expect(header(response, "access-control-allow-credentials")).toBeUndefined()
+            expect(response.headers.filter(([name]) => name === "access-control-allow-origin")).toHaveLength(1)
+          }),
+        signsIn
       ))
 
     test(`may read what ${path} answers, errors too, and the headers that it needs`, () =>
-      inWorld((world) =>
-        Effect.gen(function* () {
-          const response = yield* world.send(path.includes("oauth/") && !path.includes("info") ? "POST" : "GET", path)
-          expect(origin(response)).toBe("*")
-          expect(header(response, "access-control-expose-headers")).toBe(
-            "WWW-Authenticate, Retry-After, DPoP-Nonce, X-Request-Id"
-          )
-        })
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const response = yield* world.send(path.includes("oauth/") && !path.includes("info") ? "POST" : "GET", path)
+            expect(origin(response)).toBe("*")
+            expect(header(response, "access-control-expose-headers")).toBe(
+              "WWW-Authenticate, Retry-After, DPoP-Nonce, X-Request-Id"
+            )
+          }),
+        signsIn
       ))
   }
 
   for (const path of closed) {
     test(`gets nothing from ${path}`, () =>
-      inWorld((world) =>
-        Effect.gen(function* () {
-          const headers = { origin: "https://any.example" }
-          expect(origin(yield* world.send("GET", path, { headers }))).toBeUndefined()
-          const asked = yield* world.send("OPTIONS", path, { headers })
-          expect([asked.status, origin(asked)]).toEqual([405, undefined])
-        })
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const headers = { origin: "https://any.example" }
+            expect(origin(yield* world.send("GET", path, { headers }))).toBeUndefined()
+            const asked = yield* world.send("OPTIONS", path, { headers })
+            expect([asked.status, origin(asked)]).toEqual([405, undefined])
+          }),
+        signsIn
       ))
   }
 
@@ -95,22 +104,24 @@ describe("methods and paths", () => {
     ))
 
   test("a wrong method is 405 with Allow", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        for (const [path, methods] of open) {
-          const response = yield* world.send("PATCH", path)
-          expect([response.status, header(response, "allow")]).toEqual([405, methods])
-          expect(jsonOf(response).error).toBe("invalid_request")
-        }
-        for (const path of ["/oauth/authorize", "/consent"]) {
-          const response = yield* world.send("DELETE", path)
-          expect([response.status, header(response, "content-type")]).toEqual([405, "text/html; charset=utf-8"])
-          expect(header(response, "allow")).toStartWith("GET, ")
-        }
-        for (const method of ["get", "TRACE", "", "constructor"]) {
-          expect((yield* world.send(method, "/oauth/token")).status).toBe(405)
-        }
-      })
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const [path, methods] of open) {
+            const response = yield* world.send("PATCH", path)
+            expect([response.status, header(response, "allow")]).toEqual([405, methods])
+            expect(jsonOf(response).error).toBe("invalid_request")
+          }
+          for (const path of ["/oauth/authorize", "/consent"]) {
+            const response = yield* world.send("DELETE", path)
+            expect([response.status, header(response, "content-type")]).toEqual([405, "text/html; charset=utf-8"])
+            expect(header(response, "allow")).toStartWith("GET, ")
+          }
+          for (const method of ["get", "TRACE", "", "constructor"]) {
+            expect((yield* world.send(method, "/oauth/token")).status).toBe(405)
+          }
+        }),
+      signsIn
     ))
 
   test("an unknown path is 404, as JSON, or as a page to a browser", () =>

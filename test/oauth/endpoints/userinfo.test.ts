@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { decodeJwt } from "jose"
 import {
   bearing,
   form,
@@ -8,9 +9,10 @@ import {
   jsonOf,
   registerClient,
   signInToApp,
+  text,
   tokenRequest
 } from "../../given/flow.ts"
-import { signsIn } from "../../given/openId.ts"
+import { identify, signsIn } from "../../given/openId.ts"
 import { inWorld, type World } from "../../given/World.ts"
 
 const userinfo = (world: World, token: string, method = "GET") =>
@@ -85,6 +87,18 @@ describe("userinfo", () => {
           expect((yield* world.send(method, "/oauth/userinfo", { headers, body: shown })).status).toBe(401)
         }
       })
+    ))
+
+  test("and an ID token tell what a host says by a standard name, whatever else it calls so", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const claims = JSON.stringify({ id_token: { name: null } })
+          const { access_token, id_token } = yield* identify(world, yield* registerClient(world), { claims })
+          expect(jsonOf(yield* userinfo(world, text(access_token)))).toEqual({ sub: "alice", name: "Mx alice" })
+          expect(decodeJwt(text(id_token)).name).toBe("Mx alice")
+        }),
+      { ...signsIn, profile: { more: { name: "Mx bob", sub: "bob" } } }
     ))
 
   test("names the scope to ask for, and says to whom it would tell", () =>
