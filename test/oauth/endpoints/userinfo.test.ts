@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { decodeJwt } from "jose"
+import { ScopeName, signInScopes } from "../../../core/rules/Scope.ts"
 import {
   bearing,
   form,
@@ -100,6 +101,20 @@ describe("userinfo", () => {
         }),
       { ...signsIn, profile: { more: { name: "Mx bob", sub: "bob" } } }
     ))
+
+  test("tells what a scope covers that another implies", () => {
+    const whole = { name: ScopeName.make("whole"), meaning: "All", needsUser: true, byDefault: false }
+    const scopes = [...signInScopes, { ...whole, implies: [ScopeName.make("email")] }]
+    const told = { email: "alice@alice.example" }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signInToApp(world, yield* registerClient(world), { scope: "whole" })
+          expect(jsonOf(yield* userinfo(world, access))).toEqual({ sub: "alice", ...told })
+        }),
+      { ...signsIn, policy: { scopes }, profile: told }
+    )
+  })
 
   test("names the scope to ask for, and says to whom it would tell", () =>
     inWorld(
