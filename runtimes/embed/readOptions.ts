@@ -194,7 +194,10 @@ const millisOf = (
 }
 
 /** What tokens say of themselves, and no host says instead. */
-const reservedClaims = ["iss", "sub", "aud", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "azp"]
+const reservedClaims = [
+  ...["iss", "sub", "aud", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "azp"],
+  ...["at_hash", "c_hash", "sid", "events"]
+]
 
 const isClaimName = (name: unknown): name is string =>
   typeof name === "string" &&
