@@ -70,7 +70,7 @@ export interface Logouts {
   readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, Storing>
   /** Delivers what is due in a workspace, from any process; answers when to look again, if something waits. */
   readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, Storing>
-  /** The same where this process knows of calls that are due. Asks no store where it knows of none. */
+  /** A turn for each client whose calls are due, as far as this process knows. Asks no store where it knows of none. */
   readonly deliverKnown: Effect.Effect<void>
 }
 
@@ -99,6 +99,9 @@ const limits = { within: calledWithin }
 
 const page = 20
 const clientsAtOnce = 4
+
+/** So long one workspace keeps the next one waiting, where its clients leave calls for another turn. */
+const roundsFor = 60 * 1000
 
 export const makeLogouts = ({
   audit,
@@ -269,7 +272,8 @@ export const makeLogouts = ({
     }
   })
 
-  const deliver: Logouts["deliver"] = Effect.fnUntraced(function* (workspace) {
+  /** A turn for each client that is due. */
+  const round = Effect.fnUntraced(function* (workspace: Workspace): Effect.fn.Return<Instant | undefined, Storing> {
     const { id } = workspace
     known.delete(id)
     const due: Array<ClientId> = []
@@ -300,6 +304,15 @@ export const makeLogouts = ({
     return from
   })
 
+  const deliver: Logouts["deliver"] = Effect.fnUntraced(function* (workspace) {
+    const until = later(instantOf(clock), roundsFor)
+    for (;;) {
+      const from = yield* round(workspace)
+      const now = instantOf(clock)
+      if (from === undefined || !hasPassed(from, now) || hasPassed(until, now)) return from
+    }
+  })
+
   return {
     end,
     deliver,
@@ -310,7 +323,7 @@ export const makeLogouts = ({
       return Effect.forEach(
         due,
         ({ workspace }) =>
-          Effect.catchCause(deliver(workspace), (cause) =>
+          Effect.catchCause(round(workspace), (cause) =>
             Effect.logWarning("logout calls could not be delivered, and are tried again", cause)
           ),
         { discard: true }

@@ -485,13 +485,15 @@ describe("one client's calls", () => {
     inTown(
       Effect.fnUntraced(function* (world, town) {
         const many = 20
+        const { deliverKnown } = world.services.logouts
         const slow = ["one", "two", "three", "four"]
         for (const name of slow) yield* leave(world, yield* app(world, name), many).pipe(Effect.orDie)
         const quick = yield* app(world, "quick")
         yield* signsInAt(world, quick, "a")
         const isQuick = ({ address }: Posted) => address === addressOf("quick")
         town.answer = (posted) => Effect.as(isQuick(posted) ? Effect.void : Effect.sleep("4 seconds"), 200)
-        yield* Effect.forkScoped(Effect.forever(Effect.andThen(deliver(world), Effect.sleep("1 second"))))
+        yield* Effect.forkScoped(deliver(world))
+        yield* Effect.forkScoped(Effect.forever(Effect.andThen(deliverKnown, Effect.sleep("1 second"))))
         yield* TestClock.adjust("1 second")
         yield* end(world, ["a"])
         yield* TestClock.adjust("20 seconds")
@@ -502,6 +504,25 @@ describe("one client's calls", () => {
           const own = town.posted.filter(({ address }) => address === addressOf(name))
           expect(own.map(({ sid }) => sid)).toEqual(sids)
         }
+      }),
+      { signatures: quickSignatures }
+    ))
+
+  test("are made in one round after the other, for a minute, before the next workspace has its turn", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, town) {
+        const client = yield* app(world)
+        // There is a key by then: to make one takes time that is not the clock's.
+        yield* signsInAt(world, client, "a")
+        yield* leave(world, client, 30)
+        town.answer = () => Effect.as(Effect.sleep("3 seconds"), 200)
+        const looking = yield* Effect.forkChild(deliver(world), { startImmediately: true })
+        yield* TestClock.adjust("5 minutes")
+        const from = yield* Fiber.join(looking)
+        expect([town.posted.length, from]).toEqual([20, Instant.make(t0)])
+        yield* Effect.forkChild(deliver(world), { startImmediately: true })
+        yield* TestClock.adjust("5 minutes")
+        expect(town.posted.length).toBe(30)
       }),
       { signatures: quickSignatures }
     ))
