@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { decodeJwt } from "jose"
-import { ScopeName, signInScopes } from "../../../core/rules/Scope.ts"
+import { ScopeName, ScopeRegistry, signInScopes } from "../../../core/rules/Scope.ts"
 import {
   bearing,
   form,
@@ -104,7 +104,7 @@ describe("userinfo", () => {
 
   test("tells what a scope covers that another implies", () => {
     const whole = { name: ScopeName.make("whole"), meaning: "All", needsUser: true, byDefault: false }
-    const scopes = [...signInScopes, { ...whole, implies: [ScopeName.make("email")] }]
+    const scopes = ScopeRegistry.make([...signInScopes, { ...whole, implies: [ScopeName.make("email")] }])
     const told = { email: "alice@alice.example" }
     return inWorld(
       (world) =>
