@@ -43,6 +43,13 @@ export const closely = (options: Options): Options => ({
   warmMillis: Math.min(options.warmMillis, 80)
 })
 
+/** For figures within a tenth of each other: from so many rounds the median is known to a few hundredths. */
+export const finely = (options: Options): Options => ({
+  ...closely(options),
+  rounds: Math.max(61, closely(options).rounds),
+  millis: 140
+})
+
 /** For figures that lie far apart, or that nothing hangs on. */
 export const briefly = (options: Options): Options => ({ ...closely(options), rounds: options.rounds })
 

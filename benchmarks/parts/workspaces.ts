@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { closely, entrant, hold } from "../measure/contest.ts"
+import { finely, entrant, hold } from "../measure/contest.ts"
 import { startGenerator } from "../measure/processes.ts"
 import type { Result } from "../report/Report.ts"
 import { tessera } from "../servers/start.ts"
@@ -15,7 +15,7 @@ export const workspaces: Part = {
   about: "1 and 10,000 workspaces in one process, a client and a token of each in turn",
   run: Effect.fnUntraced(function* (setting) {
     const generator = yield* startGenerator()
-    const options = closely(setting.options)
+    const options = finely(setting.options)
     const results: Array<Result> = []
     const one = yield* tessera(setting, all)
     const many = yield* tessera(setting, { ...all, workspaces: 10_000 })
