@@ -61,9 +61,8 @@ class Host {
         expect([address, limits]).toEqual([jwksUri, keySetLimits])
         const { kept } = this
         const now = instantOf(this.clock)
-        if (kept !== undefined && !hasPassed(kept.freshUntil, now) && (asOf ?? kept.fetchedAt) <= kept.fetchedAt) {
-          return Effect.succeed(kept)
-        }
+        const isKept = kept !== undefined && kept.fetchedAt <= now && !hasPassed(kept.freshUntil, now)
+        if (isKept && (asOf ?? kept.fetchedAt) <= kept.fetchedAt) return Effect.succeed(kept)
         if (this.flight !== undefined) return Fiber.join(this.flight)
         return Effect.flatMap(Effect.forkDetach(this.go, { startImmediately: true }), (flight) => {
           this.flight = flight
@@ -135,6 +134,19 @@ describe("a client's keys", () => {
         host.says = setOf("c")
         expect([yield* found(keys, "c"), yield* found(keys, "a")]).toEqual(["c", ""])
         expect(host.fetches).toBe(3)
+      })
+    ))
+
+  test("are held off for no longer where the clock is set back meanwhile", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        expect(yield* found(keys, "a")).toBe("a")
+        yield* TestClock.adjust(1)
+        host.says = "unreachable"
+        expect(yield* found(keys, "b")).toBe("unreachable")
+        yield* TestClock.setTime(1000)
+        host.says = setOf("a")
+        expect(yield* found(keys, "b")).toBe("")
       })
     ))
 

@@ -31,7 +31,7 @@ interface Leaf {
 /** As they are called in a folder: `NAME.key`, `NAME.pem`. */
 const leaves: ReadonlyArray<Leaf> = [
   { name: "keys.example", by: "public", for: "DNS:keys.example,DNS:xn--bcher-kva.example" },
-  { name: "addresses", by: "public", for: "IP:93.184.216.34,IP:2606:2800:220:1::1" },
+  { name: "addresses", by: "public", for: "IP:93.184.216.34,IP:2606:2800:220:1::1,IP:127.0.0.1" },
   { name: "expired.example", by: "public", for: "DNS:expired.example", days: "-1" },
   { name: "localhost", by: "private", for: "DNS:localhost,DNS:internal.example,IP:127.0.0.1,IP:::1" }
 ]

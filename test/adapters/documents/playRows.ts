@@ -75,12 +75,18 @@ const play = (method: "GET" | "POST", row: Row, ports: Readonly<Record<string, n
         return { host: "127.0.0.1", port: ports[server] ?? 0 }
       }
     }
-    const withPort = (text: string) => text.replaceAll("PORT", String(ports.private))
+    const withPort = (text: string) =>
+      text.replaceAll("PORT", String(ports.private)).replaceAll("ELSEWHERE", String(ports.public))
     const allow = readAllowList(row.allow === undefined ? [] : withPort(row.allow).split(", "))
     if (allow._tag === "Failure") return yield* Effect.die(allow.failure)
     const exchanges = exchangesOverHttps(row.ca === undefined ? undefined : read(`${row.ca}.pem`), injected)
     const documents = yield* makeDocuments(exchanges, allow.success)
-    const limits = { longest, within: row.within ?? 60_000, freshFor: { least: 60_000, most: 60_000 } }
+    const hasTime = method === "POST" && row.posts !== undefined
+    const limits = {
+      longest,
+      within: hasTime ? 60_000 : (row.within ?? 60_000),
+      freshFor: { least: 60_000, most: 60_000 }
+    }
     const before = seen.length
     const path = URL.canParse(row.address) ? new URL(row.address).pathname : ""
     const isIts = (request: string) => request.includes(` ${method} ${path}`)

@@ -2,7 +2,7 @@ import { longest } from "./answers.ts"
 
 /** One address in a client's metadata, and what comes of it. */
 export interface Row {
-  /** `PORT`: that of the server that `allow` lets in. */
+  /** `PORT`: that of the private server, for `allow` to let in; `ELSEWHERE`: that of the one behind public addresses. */
   readonly address: string
   /** What DNS says, look-up by look-up. Without it: one public address. */
   readonly dns?: ReadonlyArray<ReadonlyArray<string>>
@@ -11,7 +11,7 @@ export interface Row {
   readonly ca?: "private"
   /** Which of the test's servers stands behind all public addresses. */
   readonly server?: "plain" | "mute" | "none"
-  /** Milliseconds, where it is to run out. */
+  /** Milliseconds, where it is to run out; a form that comes to something all the same has time. */
   readonly within?: number
   readonly comes: string
   /** What comes of a form that is sent there, where `comesOfForm` does not know. */
@@ -217,6 +217,8 @@ export const rows: ReadonlyArray<Row> = [
     "https://127.1:PORT/keys"
   ]),
   ...each("unreachable", { allow: "localhost:PORT" }, ["https://localhost:PORT/keys"]),
+  // Whom the runtime trusts by itself is trusted beside the authority.
+  ...each("ok", { allow: "127.0.0.1:ELSEWHERE", ca: "private" }, ["https://127.0.0.1:ELSEWHERE/keys"]),
   ...each("bad_address", { allow: "localhost:PORT, localhost", ca: "private" }, [
     "https://127.0.0.1:PORT/keys",
     "https://localhost.:PORT/keys",

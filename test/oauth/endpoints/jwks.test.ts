@@ -5,16 +5,15 @@ import { createLocalJWKSet } from "jose"
 import { publishedAhead } from "../../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
+import type { Algorithm } from "../../../core/rules/Jwk.ts"
 import { inWorld, realSignatures, theWorkspace, type World } from "../../given/World.ts"
 
 const signing = { signatures: realSignatures }
 
 const header = ({ headers }: HttpResponse, name: string) => headers.find(([one]) => one === name)?.[1] ?? null
 
-const sign = (world: World) =>
-  Effect.flatMap(currentInstant, (now) =>
-    world.services.signing.ready(theWorkspace, { algorithm: "ES256", life: 60_000 }, now)
-  )
+const sign = (world: World, algorithm: Algorithm = "ES256") =>
+  Effect.flatMap(currentInstant, (now) => world.services.signing.ready(theWorkspace, { algorithm, life: 60_000 }, now))
 
 describe("the published keys (RFC 7517)", () => {
   test("are none, which no cache may keep, until something is signed", () =>
@@ -37,15 +36,20 @@ describe("the published keys (RFC 7517)", () => {
       (world) =>
         Effect.gen(function* () {
           yield* sign(world)
+          yield* sign(world, "RS256")
           const answer = yield* world.send("GET", "/oauth/jwks")
           expect(header(answer, "cache-control")).toBe("public, max-age=300")
           expect(header(answer, "content-type")).toBe("application/json")
           expect(header(answer, "access-control-allow-origin")).toBe("*")
           const set = JSON.parse(answer.body) as { keys: Array<Record<string, string>> }
           expect(set.keys.map((key) => Object.keys(key).sort())).toEqual([
-            ["alg", "crv", "kid", "kty", "use", "x", "y"]
+            ["alg", "crv", "kid", "kty", "use", "x", "y"],
+            ["alg", "e", "kid", "kty", "n", "use"]
           ])
-          expect(set.keys[0]).toMatchObject({ alg: "ES256", use: "sig", kty: "EC" })
+          expect(set.keys).toMatchObject([
+            { alg: "ES256", use: "sig", kty: "EC" },
+            { alg: "RS256", use: "sig", kty: "RSA" }
+          ])
           createLocalJWKSet(set as Parameters<typeof createLocalJWKSet>[0])
         }),
       signing
