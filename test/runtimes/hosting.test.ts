@@ -8,14 +8,14 @@ import { memory } from "../../adapters/memory/store.ts"
 import { makeHosting } from "../../core/engine/Hosting.ts"
 import type { HttpRequest } from "../../core/http/Http.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
-import { Storage } from "../../core/ports/Storage.ts"
+import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { parseKeyRing } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { application } from "../../runtimes/server/application.ts"
 import { Hosted, hostedBy, hostingProblem, ownSegments, workspacesOfFile } from "../../runtimes/server/hosting.ts"
-import { inEach } from "../../runtimes/server/housekeeping.ts"
+import { housekeeping, inEach } from "../../runtimes/server/housekeeping.ts"
 import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../../runtimes/server/Settings.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
@@ -307,5 +307,48 @@ describe("what is done in each workspace", () => {
     })
     expect(Exit.isFailure(await Effect.runPromiseExit(inEach(hosted, () => failing)))).toBe(true)
     expect(asked).toBe(10)
+  })
+})
+
+describe("what a server does without a request", () => {
+  test("is done again and again, each at its own pace, though it fails every time", () => {
+    const done = new Map<string, number>()
+    const failing = (chore: string) =>
+      Effect.suspend(() => {
+        done.set(chore, (done.get(chore) ?? 0) + 1)
+        return Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "away" }))
+      })
+    return Effect.gen(function* () {
+      const house = housekeeping({
+        storage: { ...(yield* Storage), sweep: () => failing("sweep") },
+        usage: { saw: () => undefined, lastUse: () => Effect.succeedNone, flush: failing("usage") },
+        limits: { share: failing("limits") },
+        shareFailures: failing("failures"),
+        clearRoom: failing("room"),
+        keepSigningKeys: failing("signing keys"),
+        deliverKnown: failing("known logouts"),
+        deliverLogouts: failing("logouts"),
+        finishRemovals: failing("removals")
+      })
+      yield* Effect.forkChild(house)
+      yield* TestClock.adjust("20 minutes")
+      // A pause is up to a fifth shorter or longer, and the first time is at once.
+      const pausesOf = (chore: string) => Math.round((20 * 60) / ((done.get(chore) ?? 0) - 1))
+      const paces = [...done.keys()].sort().map((chore) => {
+        const pause = [1, 60, 300].find((seconds) => Math.abs(pausesOf(chore) - seconds) <= 0.34 * seconds)
+        return [chore, pause]
+      })
+      expect(paces).toEqual([
+        ["failures", 1],
+        ["known logouts", 1],
+        ["limits", 1],
+        ["logouts", 60],
+        ["removals", 300],
+        ["room", 60],
+        ["signing keys", 300],
+        ["sweep", 60],
+        ["usage", 60]
+      ])
+    }).pipe(Effect.provide([Memory.layer, TestClock.layer(), Logger.layer([])]), Effect.scoped, Effect.runPromise)
   })
 })

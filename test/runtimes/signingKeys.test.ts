@@ -1,8 +1,12 @@
+import { Database } from "bun:sqlite"
 import { expect, test } from "bun:test"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { decodeProtectedHeader } from "jose"
+import { signsFor } from "../../core/engine/signingKeys.ts"
 import { startServer } from "../given/server.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
 import { send } from "../processes/Reply.ts"
 import { command } from "./given/tessera.ts"
 
@@ -64,4 +68,39 @@ test("the command line chooses JWTs, looks after the keys, and the doctor says w
     const after = said(readAll(lost.stdout), "signing keys")
     expect(after?.state).toBe("bad")
     expect(after?.says).toContain(key?.seal_key ?? "nothing")
+  }).pipe(Effect.scoped, Effect.runPromise))
+
+test("a server whose key has signed for 90 days makes the next one by itself, and signs with it later", () =>
+  Effect.gen(function* () {
+    const server = yield* startServer()
+    const file = join(server.folder, "tessera.db")
+    const run = (...args: ReadonlyArray<string>) =>
+      command(args, { cwd: server.folder, env: { DATABASE_URL: `sqlite:${file}`, BASE_URL: server.url } })
+    const made = yield* run("client", "create", "--name", "Job", "--grant-type", "client_credentials", "--json")
+    const { client_id: id = "", client_secret: secret = "" } = JSON.parse(made.stdout) as Record<string, string>
+    expect((yield* run("client", "access-tokens", id, "jwt")).status).toBe(0)
+    const kidOf = Effect.promise(async () => {
+      const form = { grant_type: "client_credentials", client_id: id, client_secret: secret }
+      const answer = await fetch(`${server.url}/oauth/token`, { method: "POST", body: new URLSearchParams(form) })
+      return decodeProtectedHeader(((await answer.json()) as Record<string, string>).access_token ?? "").kid
+    })
+    const first = yield* kidOf
+    yield* server.stop
+    const long = `${signsFor + 60_000}`
+    const database = new Database(file)
+    database.run(
+      `UPDATE signings SET body = json_set(body,
+         '$.keys[0].signsFrom', json_extract(body, '$.keys[0].signsFrom') - ${long},
+         '$.keys[0].madeAt', json_extract(body, '$.keys[0].madeAt') - ${long})`
+    )
+    database.close()
+    yield* server.start
+    const kids = Effect.promise(async () => {
+      const answer = await fetch(`${server.url}/oauth/jwks`)
+      return ((await answer.json()) as { keys: ReadonlyArray<{ kid: string }> }).keys.map(({ kid }) => kid)
+    })
+    const isPublished = Effect.map(kids, (all) => all.length === 2)
+    expect(yield* pollUntil(isPublished, 30_000)).toBe(true)
+    expect((yield* kids)[0]).toBe(first ?? "none")
+    expect(yield* kidOf).toBe(first)
   }).pipe(Effect.scoped, Effect.runPromise))

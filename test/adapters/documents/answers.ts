@@ -126,6 +126,7 @@ export const answers: Readonly<Record<string, Answer>> = {
   "/image-json": ok(["content-type: image/svg+json"]),
   "/no-type": ok([]),
   "/two-types": ok([json, "content-type: text/html"]),
+  "/two-types-and-a-parameter": ok([`${json}; a=b`, "content-type: text/html"]),
   "/type-list": ok(["content-type: application/json, text/html"]),
 
   "/latin1": ok([json], Buffer.from([0x22, 0xe9, 0x22])),

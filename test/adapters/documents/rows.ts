@@ -185,7 +185,10 @@ export const rows: ReadonlyArray<Row> = [
   ...paths("timed_out", "/silent /half-a-head /dripping-head /endless-hints", { within: 300 }),
   ...paths("timed_out", "/half-a-body /dripping-body", { within: 300, posts: "200" }),
   ...paths("not_json", "/gzip /gzip-bomb /brotli /gzip-in-gzip /gzip-unsaid /gzip-as-transfer"),
-  ...paths("not_json", "/html /text-json /javascript /jsonp /image-json /no-type /two-types /type-list"),
+  ...paths(
+    "not_json",
+    "/html /text-json /javascript /jsonp /image-json /no-type /two-types /two-types-and-a-parameter /type-list"
+  ),
   ...paths("not_json", "/latin1 /utf16 /overlong /surrogate /empty /words /two-documents /deep"),
   ...paths("unreachable", "/101 /http-0.9 /ssh /http2 /no-status /folded /nul /huge-header /many-headers /closes"),
 
