@@ -9,6 +9,8 @@ const freshFor = 5 * 60_000
 const usableFor = 60 * 60_000
 /** After a fetch, for a name that it did not tell: made-up names lead to no more fetches than this. */
 const heldOffFor = 30_000
+/** The same where there are no keys to go on with: the server may be about to start. */
+const patience = 1000
 const longest = 64 * 1024
 
 export interface RemoteKeysOptions {
@@ -59,7 +61,7 @@ export class RemoteKeys {
       return known.length > 0 ? known : undefined
     }
     let flight = this.#shares ? this.#flight : undefined
-    if (flight === undefined && !this.#isYounger(this.#triedAt, heldOffFor)) {
+    if (flight === undefined && !this.#isYounger(this.#triedAt, this.#isUsable() ? heldOffFor : patience)) {
       flight = this.#renew()
       this.#flight = flight
     }
