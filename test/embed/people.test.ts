@@ -331,6 +331,21 @@ describe("a host's people", () => {
     }
   })
 
+  test("are sent to be signed out where the host can do it, and are promised nothing where it cannot", async () => {
+    const members = ["end_session_endpoint", "backchannel_logout_supported", "backchannel_logout_session_supported"]
+    for (const [owner, ...expected] of [
+      [people, [], 404],
+      [{ ...people, signOut: () => [] }, members, 200]
+    ] as const) {
+      await withHost({ owner }, async (auth) => {
+        const discovery = await auth.handle(new Request(`${issuer}/.well-known/openid-configuration`))
+        const document = (await discovery.json()) as object
+        const page = await auth.handle(new Request(`${issuer}/oauth/logout`))
+        expect<unknown>([members.filter((name) => name in document), page.status]).toEqual(expected)
+      })
+    }
+  })
+
   test("are signed out of the applications of a session that the host ends, and of no other", async () => {
     const { clock, wait } = await testClock()
     const told: Array<unknown> = []

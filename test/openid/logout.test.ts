@@ -471,6 +471,8 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
         const claims = web.posted.map((sent) => decodeJwt(tokenIn(sent)))
         expect(new Set(claims.map(({ jti }) => jti)).size).toBe(1)
         expect(claims.every(({ sub }) => sub === "alice")).toBe(true)
+        // Each attempt is fresh, for a client that takes no token older than some minutes.
+        expect(claims.map(({ iat = 0 }) => iat - t0 / 1000)).toEqual([1, 11, 31, 71])
         web.answers.set(told, 503)
         yield* delivered(world)
         yield* TestClock.adjust("2 days")

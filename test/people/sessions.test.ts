@@ -86,6 +86,15 @@ test("a person sees where they are signed in, and ends one, or all others", () =
       )
       const own = marks.get("Firefox on Linux") ?? ""
       expect(page).not.toContain(own)
+      // Applications' names of a session are made from its id.
+      for (const { id } of yield* liveSessions(
+        house.accounts.sessions,
+        house.workspace.id,
+        account,
+        yield* currentInstant
+      )) {
+        expect(page).not.toContain(id.slice(0, 12))
+      }
 
       const ended = yield* post(here, { action: "end", id: marks.get("Safari on an iPhone") ?? "" })
       expect([ended.status, ended.notice]).toEqual([303, "done"])
@@ -531,24 +540,26 @@ test("a session that a new password ended goes on in none, though the store coul
   )
 })
 
-test("a session whose end cannot be written down for its applications has not ended, and ends the next time", () => {
-  const web = new DocumentsWeb()
-  const away: Away = new Set()
-  return inHouse(
-    Effect.fnUntraced(function* (house) {
-      yield* addAccount(house)
-      const browser = yield* signedIn(house, "firefox")
-      const { sid } = yield* signInTo(house, browser, yield* registerClient(house, hears))
-      away.add("insert logout")
-      expect((yield* browser.submit("/logout", {})).status).toBe(503)
-      away.clear()
-      expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([true, []])
-      yield* browser.submit("/logout", {})
-      expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([false, [sid]])
-    }),
-    { documents: web.layer(), storage: partlyAway(away) }
-  )
-})
+for (const out of ["/logout", "/oauth/logout"]) {
+  test(`a session whose end cannot be written down for its applications has not ended, and ends the next time: ${out}`, () => {
+    const web = new DocumentsWeb()
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = yield* signedIn(house, "firefox")
+        const { sid } = yield* signInTo(house, browser, yield* registerClient(house, hears))
+        away.add("insert logout")
+        expect((yield* browser.submit(out, {})).status).toBe(503)
+        away.clear()
+        expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([true, []])
+        yield* browser.submit(out, {})
+        expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([false, [sid]])
+      }),
+      { documents: web.layer(), storage: partlyAway(away) }
+    )
+  })
+}
 
 describe("a sign-out by an application, on a loopback host", () => {
   const target = "https://app.example.org/bye"
