@@ -229,6 +229,19 @@ describe("the end of sessions", () => {
       })
     ))
 
+  test("wakes no queue for a call that could not be written: a process that looks would put it to sleep again", () =>
+    inTown(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        for (const session of ["a", "b"]) yield* signsInAt(world, client, session)
+        yield* end(world, ["a"])
+        yield* deliver(world)
+        world.away.add("insert logout")
+        expect((yield* Effect.exit(end(world, ["b"])))._tag).toBe("Failure")
+        expect(yield* queue(world, client)).toMatchObject({ waiting: false })
+      })
+    ))
+
   test("goes on where the call was written already, as after an answer of the store that was lost", () =>
     inTown(
       Effect.fnUntraced(function* (world, { posted }) {
@@ -455,6 +468,40 @@ describe("one client's calls", () => {
         expect(town.posted.map(({ sid }) => sid)).toEqual([first, first, second].map(text))
       })
     ))
+
+  test("are another process's where the one that has the lease is held up before the first", () => {
+    let holding: { readonly calling: Deferred.Deferred<void>; readonly gate: Deferred.Deferred<void> } | undefined
+    const held = Layer.effect(
+      Storage,
+      Effect.map(Storage, (below) => ({
+        ...below,
+        list: (listing) =>
+          Effect.tap(below.list(listing), () => {
+            if (holding === undefined || !listing.owner.startsWith("client:")) return Effect.void
+            const { calling, gate } = holding
+            holding = undefined
+            return Effect.andThen(Deferred.succeed(calling, undefined), Deferred.await(gate))
+          })
+      }))
+    ).pipe(Layer.provide(Memory.layer))
+    return inTown(
+      Effect.fnUntraced(function* (world, { posted }) {
+        const client = yield* app(world)
+        yield* signsInAt(world, client, "a")
+        yield* end(world, ["a"])
+        const [calling, gate] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        holding = { calling, gate }
+        const slow = yield* Effect.forkChild(deliver(world), { startImmediately: true })
+        yield* Deferred.await(calling)
+        yield* TestClock.adjust("61 seconds")
+        yield* deliver(yield* world.elsewhere)
+        yield* Deferred.succeed(gate, undefined)
+        yield* Fiber.join(slow)
+        expect(posted).toHaveLength(1)
+      }),
+      { store: held }
+    )
+  })
 
   test("wait for those of no other client, four clients at once, and one that fails takes none along", () =>
     inTown(

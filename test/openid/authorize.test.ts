@@ -287,6 +287,8 @@ describe("the authorization endpoint by POST", () => {
             body: "x=\r\nlocation: https://evil.example"
           })
           expect(header(line, "location")).toStartWith(`${path}?x=%0D%0A`)
+          const raw = yield* world.send("POST", path, { headers: formHeaders, body: 'state=5%&x=<"a|b">' })
+          expect(header(raw, "location")).toBe(`${path}?state=5%25&x=%3C%22a%7Cb%22%3E`)
           const long = yield* world.send("POST", path, {
             headers: formHeaders,
             body: form({ state: "s".repeat(13_000) })
