@@ -50,7 +50,7 @@ export const withHost = async (over: Partial<CreateOptions>, body: (auth: Embedd
   }
 }
 
-const formed = (fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) => ({
+export const formed = (fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) => ({
   method: "POST",
   headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
   body: new URLSearchParams(fields).toString()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { CreateOptions } from "../../runtimes/tessera.ts"
 import { hiddenFields } from "../given/flow.ts"
-import { bearer, issuer, letIn, people, redirectUri, testClock, withHost } from "./host.ts"
+import { bearer, formed, issuer, letIn, people, redirectUri, testClock, withHost } from "./host.ts"
 
 const authorize = async (owner: CreateOptions["owner"], headers: Record<string, string> = {}) => {
   let answered: Response | undefined
@@ -342,6 +342,20 @@ describe("a host's people", () => {
         const document = (await discovery.json()) as object
         const page = await auth.handle(new Request(`${issuer}/oauth/logout`))
         expect<unknown>([members.filter((name) => name in document), page.status]).toEqual(expected)
+      })
+    }
+  })
+
+  test("are not told that they are signed out by a host whose answer is no list of headers: 503", async () => {
+    const oddities: ReadonlyArray<unknown> = [{ "set-cookie": "session=" }, "session=", [["set-cookie"]], [["a", 1]]]
+    for (const odd of oddities) {
+      // What JavaScript lets through.
+      await withHost({ owner: { ...people, signOut: () => odd as never } }, async (auth) => {
+        const at = `${issuer}/oauth/logout`
+        const cookie = "session=ada"
+        const page = await auth.handle(new Request(at, { headers: { cookie } }))
+        const pressed = formed(hiddenFields(await page.text()), { cookie, origin: issuer })
+        expect((await auth.handle(new Request(at, pressed))).status).toBe(503)
       })
     }
   })

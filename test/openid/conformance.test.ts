@@ -246,6 +246,8 @@ describe("OIDC Basic", () => {
             const { id_token } = jsonOf(yield* redeem(world, client, code))
             const { payload } = yield* verified(world, client, id_token)
             expect([payload.sub, payload.auth_time]).toEqual([before.sub, before.auth_time])
+            // Sign-out ends what came without a page, too.
+            expect(payload.sid).toBe(before.sid)
           }
         }),
       remembering

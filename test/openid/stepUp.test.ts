@@ -57,6 +57,9 @@ describe("a route that asks for a fresh or a stronger sign-in (RFC 9470)", () =>
           ]) {
             expect(refused?.said).toContain(part)
           }
+          const either = yield* challengeOf(world, plain.access, { acr: ["gold", "platinum"] })
+          expect(either?.said).toContain('acr_values="gold platinum"')
+          expect(either?.said).not.toContain("max_age")
           const asked = { scope: "api", acr_values: "gold", max_age: "60" }
           const fresh = yield* signInToApp(world, client, asked, alice(t0, "gold"))
           expect(yield* challengeOf(world, fresh.access)).toBeUndefined()

@@ -274,6 +274,8 @@ test("a password given again confirms a session of its person, unless that is le
       const confirmedAt = Effect.map(current, (found) => Option.getOrUndefined(found)?.confirmedAt)
       expect([yield* confirm("not the password"), yield* confirmedAt]).toEqual([false, Instant.make(t0)])
       expect([yield* confirm(password), yield* confirmedAt]).toEqual([true, now])
+      // Applications that ask for a fresh sign-in have one.
+      expect(Option.getOrThrow(yield* current).authenticatedAt).toBe(now)
       const { verify } = house.hashed
       yield* accounts.book.change(workspace.id, id, (account) =>
         Option.some({ ...account, _tag: "Leaving", since: now })
