@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Effect, Layer, Redacted, Schema } from "effect"
 import type { CryptoKey, JWK } from "jose"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { base64Url, readBase64Url } from "../../core/codec/Base64Url.ts"
@@ -137,7 +137,7 @@ export const makeSignatures = (): Signatures["Service"] => {
 
   return {
     verify: (jws, keys, allowed) => {
-      const read = typeof jws === "string" ? Option.getOrUndefined(readJws(jws)) : jws
+      const read = typeof jws === "string" ? readJws(jws) : jws
       if (read === undefined) return fault("malformed")
       const { claims, header, text } = read satisfies UnverifiedJws
       const { alg, crit, kid } = header

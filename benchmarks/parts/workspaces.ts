@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { finely, entrant, hold } from "../measure/contest.ts"
+import { entrant, finely, hold } from "../measure/contest.ts"
 import { startGenerator } from "../measure/processes.ts"
 import type { Result } from "../report/Report.ts"
 import { tessera } from "../servers/start.ts"

@@ -1,4 +1,4 @@
-import { Option, Schema } from "effect"
+import { Schema } from "effect"
 import { ClientId, GrantId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -200,24 +200,20 @@ export const isOnTrial = (client: Client): client is Client & { readonly expires
 /**
  * A person let it in, so it stays for good; one with a document, for as long as it is used, since it can come back. What is forgotten already does not come back.
  */
-export const proven = (client: Client, now: Instant): Option.Option<Client> =>
+export const proven = (client: Client, now: Instant): Client | undefined =>
   client.provenAt === null && isKnown(client, now)
-    ? Option.some({
-        ...client,
-        provenAt: now,
-        expiresAt: client.origin?.document === undefined ? null : client.expiresAt
-      })
-    : Option.none()
+    ? { ...client, provenAt: now, expiresAt: client.origin?.document === undefined ? null : client.expiresAt }
+    : undefined
 
 /** By each use another `unusedClientTtl`, written once in a thirtieth of it: once a day, where it is 30 days. */
 export const isDue = (expiresAt: Instant, now: Instant, { unusedClientTtl }: Policy): boolean =>
   later(now, unusedClientTtl) - expiresAt >= unusedClientTtl / 30
 
 /** A use without a person prolongs the trial, and does not end it: no person has said that the client is wanted. */
-export const used = (client: Client, now: Instant, policy: Policy): Option.Option<Client> =>
+export const used = (client: Client, now: Instant, policy: Policy): Client | undefined =>
   isOnTrial(client) && isKnown(client, now) && isDue(client.expiresAt, now, policy)
-    ? Option.some({ ...client, expiresAt: later(now, policy.unusedClientTtl) })
-    : Option.none()
+    ? { ...client, expiresAt: later(now, policy.unusedClientTtl) }
+    : undefined
 
 /** RFC 7591 §3.2.1: everything that was registered, as clients are told it. */
 export const ClientInformation = Schema.Struct({

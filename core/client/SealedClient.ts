@@ -49,7 +49,7 @@ const madeOf = (sealer: Sealer, key: SealKey, place: Place, identifier: SealedId
 /** A registration that was answered, and of which nothing is kept. */
 export interface SealedRegistration {
   readonly brought: Brought
-  readonly secret: Option.Option<Redacted.Redacted<string>>
+  readonly secret: Redacted.Redacted<string> | undefined
   readonly registrationToken: Redacted.Redacted<string>
 }
 
@@ -96,7 +96,7 @@ export const sealClient = (
   const made = madeOf(sealer, sealer.first, place, identifier)
   return {
     brought: broughtOf(sealed, identifier, made),
-    secret: isSecret(stored) ? Option.some(made.secret.text) : Option.none(),
+    secret: isSecret(stored) ? made.secret.text : undefined,
     registrationToken: made.registration.text
   }
 }

@@ -1,4 +1,4 @@
-import { Option, type Redacted, Result } from "effect"
+import { type Redacted, Result } from "effect"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
 import type { ClientId, GrantId } from "../rules/Id.ts"
 import { type Instant, later } from "../rules/Instant.ts"
@@ -227,7 +227,7 @@ export const credentialLength = 30
 /** A client, and what is shown to it this once. */
 export interface Registered {
   readonly client: Client
-  readonly secret: Option.Option<Redacted.Redacted<string>>
+  readonly secret: Redacted.Redacted<string> | undefined
 }
 
 /** What a client takes of a store, in bytes of JSON. */
@@ -287,15 +287,15 @@ export const register = (
 }
 
 /** The secret that was drawn, if it came to be the client's: another update may have got in first. */
-export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<Redacted.Redacted<string>> =>
+export const issuedSecret = (client: Client, fresh: FreshClient): Redacted.Redacted<string> | undefined =>
   issuedAs(client, drawnSecret(fresh.secret))
 
 /** Another secret for a client that has one. */
 export const drawnSecret = (bytes: Uint8Array): Credential => credential(clientSecretPrefix, bytes)
 
-const issuedAs = (client: Client, drawn: Credential): Option.Option<Redacted.Redacted<string>> => {
+const issuedAs = (client: Client, drawn: Credential): Redacted.Redacted<string> | undefined => {
   const digest = secretDigest(client)
-  return digest !== undefined && sameDigest(digest, drawn.digest) ? Option.some(drawn.text) : Option.none()
+  return digest !== undefined && sameDigest(digest, drawn.digest) ? drawn.text : undefined
 }
 
 /**

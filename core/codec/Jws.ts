@@ -1,4 +1,3 @@
-import { Option } from "effect"
 import { readBase64Url } from "./Base64Url.ts"
 
 export type Members = Readonly<Record<string, unknown>>
@@ -19,14 +18,14 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const membersOf = (part: string): Option.Option<Members> => {
+const membersOf = (part: string): Members | undefined => {
   const bytes = readBase64Url(part)
-  if (bytes === undefined) return Option.none()
+  if (bytes === undefined) return undefined
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes))
-    return isMembers(value) ? Option.some(value) : Option.none()
+    return isMembers(value) ? value : undefined
   } catch {
-    return Option.none()
+    return undefined
   }
 }
 
@@ -37,12 +36,14 @@ const membersOf = (part: string): Option.Option<Members> => {
 export const readJws = (
   text: string,
   headerOf: (part: string) => Members | undefined = () => undefined
-): Option.Option<UnverifiedJws> => {
-  if (text.length > longestJws) return Option.none()
+): UnverifiedJws | undefined => {
+  if (text.length > longestJws) return undefined
   const [first, second, signature, ...more] = text.split(".")
-  if (first === undefined || second === undefined || !signature || more.length > 0) return Option.none()
+  if (first === undefined || second === undefined || !signature || more.length > 0) return undefined
   // Readers elsewhere pass over padding and line ends.
-  if (readBase64Url(signature) === undefined) return Option.none()
-  const header = headerOf(first) ?? Option.getOrUndefined(membersOf(first))
-  return header === undefined ? Option.none() : Option.map(membersOf(second), (claims) => ({ text, header, claims }))
+  if (readBase64Url(signature) === undefined) return undefined
+  const header = headerOf(first) ?? membersOf(first)
+  if (header === undefined) return undefined
+  const claims = membersOf(second)
+  return claims && { text, header, claims }
 }

@@ -127,10 +127,10 @@ export const makeClients = (
     }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
 
   /** Nothing is read where the copy at hand needs no change. */
-  const mark = (workspace: WorkspaceId, client: Client, marked: (client: Client) => Option.Option<Client>) =>
-    Option.isNone(marked(client))
+  const mark = (workspace: WorkspaceId, client: Client, marked: (client: Client) => Client | undefined) =>
+    marked(client) === undefined
       ? Effect.void
-      : Effect.asVoid(rewrite(workspace, client.id, (stored) => Option.getOrElse(marked(stored), () => stored)))
+      : Effect.asVoid(rewrite(workspace, client.id, (stored) => marked(stored) ?? stored))
 
   const cached: Clients["cached"] = (workspace, id, now) => recent.get(workspace, id, now)
 

@@ -1,4 +1,4 @@
-import { type Clock, Effect, Option, Result } from "effect"
+import { type Clock, Effect, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { type Client, identifierOf, isPublic } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
@@ -283,8 +283,8 @@ export const makeGrants = ({
 
   const checkKeyText = Effect.fnUntracedEager(function* (workspace: WorkspaceId, text: string, now: Instant) {
     const id = readKey(text)
-    if (Option.isNone(id)) return yield* new InvalidToken({ reason: "malformed" })
-    return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), hashOf(text), now))
+    if (id === undefined) return yield* new InvalidToken({ reason: "malformed" })
+    return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id), hashOf(text), now))
   })
 
   /** What an issuer asserted ends with the trust in that, as it is now. */

@@ -82,8 +82,8 @@ export const makeIdTokens = ({ owner, policy, signatures, signing }: Parts): IdT
     },
     hinted: (workspace, text, now) => {
       const jws = readJws(text)
-      if (signatures === Signatures.none || Option.isNone(jws)) return Effect.succeed(undefined)
-      const { claims, header } = jws.value
+      if (signatures === Signatures.none || jws === undefined) return Effect.succeed(undefined)
+      const { claims, header } = jws
       const { aud, iss, sid, sub } = claims
       const { kid, typ } = header
       if (typ !== idTokenType || typeof kid !== "string") return Effect.succeed(undefined)
@@ -93,7 +93,7 @@ export const makeIdTokens = ({ owner, policy, signatures, signing }: Parts): IdT
         const own = kept.filter((key) => key.kid === kid)
         if (own.length === 0) return Effect.succeed(undefined)
         const hinted: Hinted = { user: sub, client: aud, sid: typeof sid === "string" ? sid : undefined }
-        return Effect.match(signatures.verify(jws.value, own, algorithms), {
+        return Effect.match(signatures.verify(jws, own, algorithms), {
           onFailure: () => undefined,
           onSuccess: () => hinted
         })

@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import type { Client } from "../client/Client.ts"
 import { signedFor } from "../client/Profile.ts"
@@ -93,8 +93,8 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
     },
     open: (workspace, text, now) => {
       const jws = readJws(text)
-      if (Option.isNone(jws)) return invalid("malformed")
-      const { claims, header } = jws.value
+      if (jws === undefined) return invalid("malformed")
+      const { claims, header } = jws
       if (header.typ !== jwtType) return invalid("wrong_kind")
       if (typeof claims.ref !== "string" || typeof header.kid !== "string") return invalid("malformed")
       // What strangers make up has no seal: it costs neither a signature nor a look at the store.

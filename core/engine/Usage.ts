@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -106,7 +106,7 @@ export interface Usage {
     thing: UsedThing,
     workspace: WorkspaceId,
     id: string
-  ) => Effect.Effect<Option.Option<Instant>, StorageUnavailable>
+  ) => Effect.Effect<Instant | undefined, StorageUnavailable>
   /** Writes what was seen. What cannot be written now is kept for the next time. */
   readonly flush: Effect.Effect<number, StorageUnavailable | Contended>
 }
@@ -132,8 +132,8 @@ export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]
     lastUse: (thing, workspace, id) => {
       const unwritten = uses.get(thing, workspace, id)
       return unwritten !== undefined
-        ? Effect.succeedSome(unwritten)
-        : Effect.map(records.get(workspace, recordId(thing, id)), (kept) => Option.fromUndefinedOr(kept?.value.usedAt))
+        ? Effect.succeed(unwritten)
+        : Effect.map(records.get(workspace, recordId(thing, id)), (kept) => kept?.value.usedAt)
     },
     flush: Effect.suspend(() =>
       writeAll(

@@ -1,4 +1,4 @@
-import { Option, type Redacted, Result, Schema } from "effect"
+import { type Redacted, Result, Schema } from "effect"
 import { readBase64Url, textLength } from "../codec/Base64Url.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
@@ -105,8 +105,8 @@ const keyTextLength = apiKeyPrefix.length + textLength(idLength + apiKeySecretLe
 export const isKeyText = (text: string): boolean => text.startsWith(apiKeyPrefix)
 
 /** The grant that a key's text points to, if it can be one of ours at all. */
-export const readKey = (text: string): Option.Option<GrantId> => {
-  if (text.length !== keyTextLength || !hasValidChecksum(text)) return Option.none()
+export const readKey = (text: string): GrantId | undefined => {
+  if (text.length !== keyTextLength || !hasValidChecksum(text)) return undefined
   const bytes = readBase64Url(text, apiKeyPrefix.length, text.length - checksumLength)
-  return bytes === undefined ? Option.none() : Option.some(grantIdOf(bytes.subarray(0, idLength)))
+  return bytes && grantIdOf(bytes.subarray(0, idLength))
 }

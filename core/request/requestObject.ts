@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { authMethodOf, type Client, identifierOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { maySignBy, profileOf, requestObjectAlgorithm } from "../client/Profile.ts"
@@ -96,8 +96,8 @@ export const readRequestObject = Effect.fnUntraced(function* (
 ): Effect.fn.Return<string, InvalidRequestObject | PortUnavailable> {
   const refuse = (reason: Fault) => new InvalidRequestObject({ reason })
   const jws = readJws(text)
-  if (Option.isNone(jws)) return yield* refuse("malformed")
-  const { alg, kid } = jws.value.header
+  if (jws === undefined) return yield* refuse("malformed")
+  const { alg, kid } = jws.header
   if (!isAlgorithm(alg) || !mayBe(services, client, alg)) return yield* refuse("algorithm")
   const source = sourceOf(services, client)
   if (source === undefined) return yield* refuse("key_unknown")
@@ -109,7 +109,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
     algorithm: alg
   }
   const { claims, header } = yield* Effect.catchTag(
-    verifiedOfClient(services, jws.value, signedBy),
+    verifiedOfClient(services, jws, signedBy),
     "ClientSignatureFault",
     ({ reason }) => Effect.fail(refuse(reason))
   )

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { shownMost } from "../engine/lists.ts"
 import type { UsedThing } from "../engine/Usage.ts"
 import type { Call, Services } from "../http/Route.ts"
@@ -130,7 +130,7 @@ export const withLastUse = <Row>(
     rows,
     ({ id, row }) =>
       Effect.map(services.usage.lastUse(thing, call.workspace.id, id), (used) =>
-        Option.isNone(used) ? row : { ...row, lastUsedAt: used.value }
+        used === undefined ? row : { ...row, lastUsedAt: used }
       ),
     { concurrency: 8 }
   )

@@ -46,7 +46,7 @@ const readIdentifier = (text: string): Effect.Effect<ClientIdentifier, typeof un
 const readId = (text: string): Effect.Effect<ClientId, typeof unknown> => Effect.map(readIdentifier(text), clientKey)
 
 const lastUse = ({ services, workspace }: Administration, client: Client) =>
-  Effect.map(services.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
+  Effect.map(services.usage.lastUse("client", workspace.id, client.id), (at) => at ?? null)
 
 /** How it stands with access without a person; `null` for a client that did not register for it. */
 const standingOf = ({ services }: Administration, client: Client) =>
@@ -181,22 +181,19 @@ const create = Command.make(
         // Held to what is asked of a client that registers itself.
         const registration = yield* Effect.fromResult(checkRegistration(services, request))
         const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
-        const secret = Option.map(made.secret, Redacted.value)
+        const secret = made.secret === undefined ? undefined : Redacted.value(made.secret)
         const shown = {
           ...clientInformation(services, made.client),
-          ...(Option.isSome(secret) ? { client_secret: secret.value } : {})
+          ...(secret === undefined ? {} : { client_secret: secret })
         }
         const lines = facts([
           ["client_id", made.client.id],
           ["scope", shown.scope],
-          ...Option.match(secret, {
-            onNone: () => [],
-            onSome: (text) => [["client_secret", text] as const]
-          })
+          ...(secret === undefined ? [] : [["client_secret", secret] as const])
         ])
         yield* print(given.json, shown, [
           ...lines,
-          ...(Option.isSome(secret) ? ["", "The secret is shown this once."] : [])
+          ...(secret === undefined ? [] : ["", "The secret is shown this once."])
         ])
       })
     )

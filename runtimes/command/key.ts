@@ -102,7 +102,7 @@ const list = Command.make("list", { json }, (given) =>
         (key) => key.expiresAt === null || !hasPassed(key.expiresAt, now)
       )
       const shown = yield* Effect.forEach(keys, (key) =>
-        Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, Option.getOrNull(at)))
+        Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, at ?? null))
       )
       yield* print(
         given.json,

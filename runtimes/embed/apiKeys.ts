@@ -131,9 +131,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
             .filter(isKey)
             .filter((key) => key.expiresAt === null || !hasPassed(key.expiresAt, now))
           const items = yield* Effect.forEach(live, (key) =>
-            Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) =>
-              told(key, Option.getOrUndefined(at))
-            )
+            Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => told(key, at))
           )
           return { items, next: cursorOf(page.next) }
         })

@@ -123,7 +123,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
   const told = (client: Client) =>
     Effect.gen(function* () {
       const now = yield* currentInstant
-      const at = Option.getOrUndefined(yield* services.usage.lastUse("client", workspace.id, client.id))
+      const at = yield* services.usage.lastUse("client", workspace.id, client.id)
       return {
         id: identifierOf(client),
         name: displayName(client),
@@ -171,7 +171,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
           // Held to what is asked of a client that registers itself.
           const registration = yield* Effect.fromResult(checkRegistration(services, metadata))
           const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
-          const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
+          const secret = made.secret && Redacted.value(made.secret)
           return { client: yield* told(made.client), secret }
         })
       ),

@@ -92,7 +92,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       // Without its client nothing that it issued is accepted.
       if (client === undefined) return []
       const uses = yield* Effect.forEach(grants, (grant) => services.usage.lastUse("grant", workspace.id, grant.id))
-      const lastUse = Math.max(...uses.map(Option.getOrElse(() => Number.NEGATIVE_INFINITY)))
+      const lastUse = Math.max(...uses.map((at) => at ?? Number.NEGATIVE_INFINITY))
       const resources = grants.some((grant) => grant.resources === null)
         ? null
         : [...new Set(grants.flatMap((grant) => grant.resources ?? []))]

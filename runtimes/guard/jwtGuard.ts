@@ -1,4 +1,4 @@
-import { Clock, Effect, Exit, Option, Result } from "effect"
+import { Clock, Effect, Exit, Result } from "effect"
 import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { readJws } from "../../core/codec/Jws.ts"
@@ -135,8 +135,8 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     if (isFault(presented)) return refusal(presented)
     const { text } = presented
     const jws = readJws(text)
-    if (Option.isNone(jws)) return refusal(invalid("malformed"))
-    const said = readSaid(jws.value, { ...read, now })
+    if (jws === undefined) return refusal(invalid("malformed"))
+    const said = readSaid(jws, { ...read, now })
     if (Result.isFailure(said)) return refusal(said.failure)
     const name = digestOf(text)
     const signed = await isSigned(text, name, said.success)

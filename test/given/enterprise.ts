@@ -54,7 +54,7 @@ export const enterprise = Effect.fnUntraced(function* (world: World, metadata: o
   const asked = { grant_types: [jwtBearer.name], redirect_uris: [], client_name: "Chat", ...metadata }
   const read = yield* Effect.fromResult(checkRegistration(world.services, asked))
   const { client, secret } = yield* addClient(world.services, byOwner(world), read)
-  const shown = secret._tag === "Some" ? world.reveal(secret.value) : undefined
+  const shown = secret && world.reveal(secret)
   return { id: client.id, secret: shown, redirectUri: "", registrationUri: "", registrationToken: "" } as TestClient
 })
 

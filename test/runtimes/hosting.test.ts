@@ -321,7 +321,7 @@ describe("what a server does without a request", () => {
     return Effect.gen(function* () {
       const house = housekeeping({
         storage: { ...(yield* Storage), sweep: () => failing("sweep") },
-        usage: { saw: () => undefined, lastUse: () => Effect.succeedNone, flush: failing("usage") },
+        usage: { saw: () => undefined, lastUse: () => Effect.succeed(undefined), flush: failing("usage") },
         limits: { share: failing("limits") },
         shareFailures: failing("failures"),
         clearRoom: failing("room"),

@@ -31,7 +31,7 @@ const clientBy = Effect.fnUntraced(function* (world: World, madeBy: "itself" | "
   const made = yield* registerClient(world.services, madeBy === "owner" ? byOwner(world) : passing(world), request)
   const client: TestClient = {
     id: made.client.id,
-    secret: made.secret._tag === "Some" ? world.reveal(made.secret.value) : undefined,
+    secret: made.secret && world.reveal(made.secret),
     redirectUri,
     registrationUri: `/oauth/register/${made.client.id}`,
     registrationToken: world.reveal(made.registrationToken)

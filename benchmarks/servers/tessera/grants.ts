@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Result } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { type AuthenticatedClient, authenticate } from "../../../core/client/authenticate.ts"
 import type { Client } from "../../../core/client/Client.ts"
 import { credentialLength, register } from "../../../core/client/register.ts"
@@ -124,7 +124,7 @@ export const makeClient = (
     const made = yield* Effect.fromResult(register(services, request, services.policy, now, fresh, "owner"))
     // Another process of the same run may have put it there.
     yield* services.clients.add(workspace, made.client).pipe(Effect.catchTag("Conflict", () => Effect.void))
-    const secret = Option.match(made.secret, { onNone: () => "", onSome: Redacted.value })
+    const secret = made.secret === undefined ? "" : Redacted.value(made.secret)
     const by = yield* Effect.fromResult(authenticate(made.client, true, Result.succeed(undefined), false))
     return { client: made.client, by, secret } satisfies Registered
   })

@@ -50,14 +50,14 @@ const readShown = ({ named, sent }: AuthRequest): Result.Result<ShownAssertion, 
   if (assertion === undefined && type === undefined) return undefined
   if (assertion === undefined || type !== assertionType) return unreadable
   const jws = readJws(assertion)
-  if (Option.isNone(jws)) return unreadable
-  const { claims, header } = jws.value
+  if (jws === undefined) return unreadable
+  const { claims, header } = jws
   if (!isAlgorithm(header.alg)) return Result.fail(refusal("assertion_algorithm"))
   const { sub } = claims
   const id = typeof sub === "string" ? readClientIdentifier(sub) : Option.none()
   if (Option.isNone(id)) return Result.fail(refusal("unknown"))
   if (asItCame(sent, "client_id") !== undefined && named !== id.value) return Result.fail(refusal("assertion_subject"))
-  return Result.succeed({ id: id.value, assertion: jws.value, algorithm: header.alg, kid: kidOf(header) })
+  return Result.succeed({ id: id.value, assertion: jws, algorithm: header.alg, kid: kidOf(header) })
 }
 
 const Registration = {

@@ -39,11 +39,11 @@ const wrongMethod = Effect.fail(new InvalidClient({ reason: "wrong_method", trie
 const utf8 = new TextDecoder()
 
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
-const formDecode = (text: string): Option.Option<string> => {
+const formDecode = (text: string): string | undefined => {
   try {
-    return Option.some(formDecoded(text))
+    return formDecoded(text)
   } catch {
-    return Option.none()
+    return undefined
   }
 }
 
@@ -59,9 +59,7 @@ const readBasic = (header: string): Result.Result<{ readonly id: string; readonl
   if (colon < 0) return unreadable
   const id = formDecode(text.slice(0, colon))
   const secret = formDecode(text.slice(colon + 1))
-  return Option.isSome(id) && Option.isSome(secret)
-    ? Result.succeed({ id: id.value, secret: secret.value })
-    : unreadable
+  return id === undefined || secret === undefined ? unreadable : Result.succeed({ id, secret })
 }
 
 const isBasic = (authorization: string): boolean => /^basic(?: |$)/i.test(authorization)

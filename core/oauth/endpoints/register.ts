@@ -160,11 +160,11 @@ const information = (
   call: Call,
   client: Client,
   registrationToken: Redacted.Redacted<string>,
-  secret: Option.Option<Redacted.Redacted<string>>
+  secret?: Redacted.Redacted<string>
 ): HttpResponse =>
   secretJson(status, {
     ...clientInformation(services, client),
-    ...(Option.isSome(secret) ? { client_secret: Redacted.value(secret.value) } : {}),
+    ...(secret === undefined ? {} : { client_secret: Redacted.value(secret) }),
     // RFC 7591 §3.2.1: required where a secret is issued; 0 is never.
     ...(secretDigest(client) !== undefined ? { client_secret_expires_at: 0 } : {}),
     registration_client_uri: registrationUri(call, client),
@@ -179,8 +179,10 @@ const readBody = Effect.fnUntraced(function* (services: Services, call: Call) {
   return yield* Effect.fromResult(readRegistration(services, call.request.body))
 })
 
-const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
-  Option.map(readBearer(call.request), (text) => Redacted.make(text, { label: "registration token" }))
+const bearer = (call: Call): Redacted.Redacted<string> | undefined => {
+  const text = readBearer(call.request)
+  return text === undefined ? undefined : Redacted.make(text, { label: "registration token" })
+}
 
 const networkOfCall = ({ request: { peer } }: Call): string | null => (peer === undefined ? null : networkOf(peer))
 
@@ -188,7 +190,7 @@ const networkOfCall = ({ request: { peer } }: Call): string | null => (peer === 
 const registerHandler = (services: Services): HandlerOf<ReturnType<typeof registerContract>> =>
   Effect.fnUntraced(function* (call) {
     yield* takeOfAddress(services.limiter, call, allowances.register)
-    yield* services.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
+    yield* services.registration.permit(call.workspace, bearer(call))
     const request = yield* readBody(services, call)
     const made = yield* registerClient(
       servicesAt(services, call.workspace),
@@ -217,16 +219,16 @@ const registeredClient = (
 /** RFC 7592 §2: only the holder of the registration access token may look after the registration. */
 const ownClient = Effect.fnUntraced(function* (services: Services, call: Call) {
   const token = bearer(call)
-  if (Option.isNone(token)) return yield* new TokenRequired()
+  if (token === undefined) return yield* new TokenRequired()
   const id = readRegisteredIdentifier(call.path.slice(registerPath.length + 1))
   const { brought, client } = Option.isNone(id) ? {} : yield* registeredClient(services, call, id.value)
-  const matches = sameDigest(digestOf(Redacted.value(token.value)), client?.registration ?? digestOf(""))
+  const matches = sameDigest(digestOf(Redacted.value(token)), client?.registration ?? digestOf(""))
   if (client === undefined || !isKnown(client, call.now) || !matches) {
     return yield* new InvalidToken({ reason: client === undefined ? "client_gone" : "bad_secret" })
   }
   if (client.disabled) return yield* new InvalidToken({ reason: "client_disabled" })
   yield* services.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: client.id })
-  return { client, token: token.value, brought }
+  return { client, token, brought }
 })
 
 /** What is to be changed has to have a record: one that a registration left to the first consent gets it now. */
@@ -244,7 +246,7 @@ const written = Effect.fnUntraced(function* (
 const readRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeof readRegistrationContract>> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(services, call)
-    return information(services, 200, call, client, token, Option.none())
+    return information(services, 200, call, client, token)
   })
 
 const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeof updateRegistrationContract>> =>

@@ -179,8 +179,8 @@ const gather = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Assertion, InvalidGrant | InvalidTarget | Fault> {
   const { person, signatures, workspace } = sources
   const jws = readJws(assertion)
-  if (Option.isNone(jws)) return yield* new InvalidGrant({ reason: "malformed" })
-  const { claims, header } = jws.value
+  if (jws === undefined) return yield* new InvalidGrant({ reason: "malformed" })
+  const { claims, header } = jws
   const trusted = workspace.trustedIssuers?.find(({ issuer }) => issuer === claims.iss)
   if (trusted === undefined) return yield* new InvalidGrant({ reason: "assertion_issuer" })
   if (!mayBring(trusted, by.client)) return yield* new InvalidGrant({ reason: "other_client" })
@@ -188,7 +188,7 @@ const gather = Effect.fnUntraced(function* (
   const kid = typeof header.kid === "string" ? header.kid : undefined
   const keys = yield* keysOf(trusted, by, kid, sources)
   const verified = yield* Effect.catchTag(
-    signatures.verify(jws.value, keys, algorithms),
+    signatures.verify(jws, keys, algorithms),
     "SignatureFault",
     ({ reason }): Effect.Effect<never, InvalidGrant | PortUnavailable> =>
       Effect.fail(

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { isKeyText } from "../../grant/apiKey.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import { InvalidToken } from "../../rules/Refusal.ts"
@@ -26,8 +26,10 @@ export const bearerText = ({ headers }: Pick<HttpRequest, "headers">): string | 
 }
 
 /** RFC 7591 §3, 7592 §2: a credential of registration, which is borne as a token is. */
-export const readBearer = (request: Pick<HttpRequest, "headers">): Option.Option<string> =>
-  Option.filter(Option.fromUndefinedOr(bearerText(request)), isBearerToken)
+export const readBearer = (request: Pick<HttpRequest, "headers">): string | undefined => {
+  const text = bearerText(request)
+  return text !== undefined && isBearerToken(text) ? text : undefined
+}
 
 export const shownAsBearer = (text: string): Effect.Effect<Presented, InvalidToken> =>
   isBearerToken(text) ? Effect.succeed({ text, binding: null }) : Effect.fail(new InvalidToken({ reason: "malformed" }))

@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Result } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
 import { type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { isKeyText } from "../../grant/apiKey.ts"
@@ -184,17 +184,17 @@ const readProof = (
   // RFC 9449 §4.3: two headers reach this as one, with a comma between them, which no proof has.
   if (text.includes(",")) return Result.fail(refusal("proof_repeated"))
   const jws = readJws(text.trim(), (part) => knownHeaders.get(part)?.header)
-  if (Option.isNone(jws)) return Result.fail(refusal("proof_malformed"))
-  const said = checkProof(jws.value, expected)
+  if (jws === undefined) return Result.fail(refusal("proof_malformed"))
+  const said = checkProof(jws, expected)
   if (Result.isFailure(said)) return Result.fail(refusal(said.failure))
   const at = expected.token === undefined ? "auth" : "resource"
-  const { nonce } = jws.value.claims
+  const { nonce } = jws.claims
   const tells = place === undefined || nonces === undefined ? nothing : nonces.judge(at, place, nonce, expected.now)
   if (Result.isFailure(tells)) return Result.fail(tells.failure)
   const binding = { thumbprint: said.success.thumbprint }
   return Result.succeed({
     binding,
-    holds: verified(jws.value, said.success, signatures),
+    holds: verified(jws, said.success, signatures),
     // Each key has names of its own, so that no caller uses up another's.
     single: {
       purpose: "dpop-proof",

@@ -305,7 +305,7 @@ export const inProcess = Effect.fnUntraced(function* (
       const made = Effect.gen(function* () {
         const read = yield* Effect.fromResult(checkRegistration(services, metadata))
         const { client, registrationToken, secret } = yield* registerClient(services, byOwner(number), read)
-        const shown = Option.isNone(secret) ? {} : { client_secret: Redacted.value(secret.value) }
+        const shown = secret === undefined ? {} : { client_secret: Redacted.value(secret) }
         const body = {
           ...clientInformation(services, client),
           ...shown,

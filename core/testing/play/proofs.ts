@@ -1,5 +1,5 @@
 import { sha256 } from "@noble/hashes/sha2.js"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { base64Url } from "../../codec/Base64Url.ts"
 import { readJws } from "../../codec/Jws.ts"
 import { SignatureFault, type Signatures } from "../../ports/Signatures.ts"
@@ -46,7 +46,7 @@ export const signedText = (header: object, claims: object): string => {
 
 /** What the server signed, an ID token or an access token; `null`: none of that, or forged. */
 export const readSigned = (text: string | null): SignedByServer | null => {
-  const read = text === null ? undefined : Option.getOrUndefined(readJws(text))
+  const read = text === null ? undefined : readJws(text)
   const end = text?.lastIndexOf(".") ?? 0
   const holds = text !== null && signature(signer, text.slice(0, end)) === text.slice(end + 1)
   return read === undefined || !holds ? null : { header: read.header, claims: read.claims }
@@ -153,7 +153,7 @@ export const scriptSignatures = (own: Signatures["Service"]): Signatures["Servic
   signer: (_key, algorithm) =>
     Effect.succeed((header, claims) => Effect.succeed(signedText({ ...header, alg: algorithm }, claims))),
   verify: (jws, candidates, allowed) => {
-    const read = typeof jws === "string" ? Option.getOrUndefined(readJws(jws)) : jws
+    const read = typeof jws === "string" ? readJws(jws) : jws
     if (read === undefined || !ofScripts.has(read.header.typ)) return own.verify(jws, candidates, allowed)
     const { claims, header, text } = read
     const end = text.lastIndexOf(".")

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect } from "effect"
 import * as Memory from "../../../adapters/memory/Memory.ts"
 import { base64Url } from "../../../core/codec/Base64Url.ts"
 import { readJws } from "../../../core/codec/Jws.ts"
@@ -47,9 +47,9 @@ const digests: Signatures["Service"] = {
       const end = text.lastIndexOf(".")
       const key = keys.find((key) => key.kty === "OKP" && mark(key.x, text.slice(0, end)) === text.slice(end + 1))
       const read = readJws(text)
-      return key === undefined || Option.isNone(read)
+      return key === undefined || read === undefined
         ? Effect.fail(new SignatureFault({ reason: "forged" }))
-        : Effect.succeed({ ...read.value, claims: { ...read.value.claims, exp: now / 1000 + 60 }, key })
+        : Effect.succeed({ ...read, claims: { ...read.claims, exp: now / 1000 + 60 }, key })
     })
 }
 

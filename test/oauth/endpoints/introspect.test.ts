@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { createKey } from "../../../core/engine/administerGrants.ts"
 import type { Grants } from "../../../core/engine/Grants.ts"
@@ -425,18 +425,18 @@ describe("introspection by a resource server", () => {
         const lastUse = () => usage.lastUse("grant", world.workspace.id, job.grant.id)
         const client = yield* registerClient(world)
         yield* by(world, client, world.reveal(job.text))
-        expect(yield* lastUse()).toEqual(Option.none())
+        expect(yield* lastUse()).toBeUndefined()
         yield* ask(world, { token: world.reveal(job.text) }, bearing(yield* makeKey(world)))
-        expect(yield* lastUse()).toEqual(Option.some(Instant.make(t0)))
+        expect(yield* lastUse()).toBe(Instant.make(t0))
 
         // A refresh token is borne nowhere, so to ask about one is no sign that it was.
         const tokens = yield* signInToApp(world, client)
         const [grant] = (yield* grants.ofUser(world.workspace.id, alice, { after: undefined, limit: 1 })).values
         const appsUse = () => usage.lastUse("grant", world.workspace.id, grant?.id ?? "none")
         yield* ask(world, { token: tokens.refresh }, bearing(yield* makeKey(world)))
-        expect(yield* appsUse()).toEqual(Option.none())
+        expect(yield* appsUse()).toBeUndefined()
         yield* ask(world, { token: tokens.access }, bearing(yield* makeKey(world)))
-        expect(yield* appsUse()).toEqual(Option.some(Instant.make(t0)))
+        expect(yield* appsUse()).toBe(Instant.make(t0))
       })
     ))
 
