@@ -1,8 +1,9 @@
 import { Option, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import type { RecordKind } from "../engine/Records.ts"
-import { UserId } from "../rules/Id.ts"
+import { PlaceId, UserId } from "../rules/Id.ts"
 import { Instant, later, type Millis } from "../rules/Instant.ts"
+import { ScopeName } from "../rules/Scope.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 
 /** RFC 5321 §4.5.3.1.3: a path of 256 octets, less the brackets. */
@@ -75,6 +76,15 @@ export class AccountRefusal extends Schema.TaggedError<AccountRefusal>()("Accoun
 export const Role = Schema.Literals(["owner", "member"])
 export type Role = typeof Role.Type
 
+/** Where a person may let applications act, as owners say: `UserPlace` of the port. */
+export const Membership = Schema.Struct({
+  id: PlaceId,
+  label: Schema.NonEmptyString,
+  detail: Schema.optionalKey(Schema.NonEmptyString),
+  scopes: Schema.optionalKey(Schema.Array(ScopeName))
+})
+export type Membership = typeof Membership.Type
+
 const person = {
   id: UserId,
   email: Email,
@@ -86,6 +96,10 @@ const person = {
   epoch: Schema.Int,
   /** The password changed, and sessions of earlier epochs may still be there, with applications to be told of their end. */
   endsSessions: Schema.optionalKey(Schema.Literal(true)),
+  /** Without any, the person is asked for none, and grants have none. */
+  places: Schema.optionalKey(Schema.Array(Membership)),
+  /** Places that were taken away a short while ago: what applications had there is ended again until none can be new. */
+  leftPlaces: Schema.optionalKey(Schema.Array(Schema.Struct({ id: PlaceId, since: Instant }))),
   createdAt: Instant,
   signedInAt: Schema.NullOr(Instant)
 }

@@ -1,8 +1,8 @@
-import { Effect, Option, type Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
-import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
+import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { idLength, type UserId } from "../rules/Id.ts"
@@ -55,6 +55,12 @@ export interface AccountBook {
     id: UserId,
     change: (account: Active) => Option.Option<Account>
   ) => Effect.Effect<Option.Option<Account>, Storing>
+  /** The same, for a change that says why it declines; `unknown` if there is no such account. */
+  readonly decide: <E>(
+    workspace: WorkspaceId,
+    id: UserId,
+    decide: (account: Active) => Result.Result<Active, E>
+  ) => Effect.Effect<Active, E | AccountRefusal | Storing>
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Account>, StorageUnavailable>
   /** Keeps the id from opening an account; `false` if it already did. */
   readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
@@ -175,6 +181,16 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
           return Option.isNone(next)
             ? answer(Option.none<Account>())
             : answerAndKeep<Option.Option<Account>, Account>(next.value, next)
+        })
+      ),
+    decide: <E>(workspace: WorkspaceId, id: UserId, decide: (account: Active) => Result.Result<Active, E>) =>
+      decided(
+        transact(accounts, entropy, workspace, id, (account): Decision<Active, AccountRefusal | E, Account> => {
+          if (account?._tag !== "Active") return refuse(new AccountRefusal({ reason: "unknown" }))
+          const next = decide(account)
+          return Result.isSuccess(next)
+            ? answerAndKeep<Active, Account>(next.success, next.success)
+            : refuse(next.failure)
         })
       ),
     list: (workspace, slice) => accounts.list(workspace, accountsOwner, slice),

@@ -3,12 +3,13 @@ import type { Grants } from "../engine/Grants.ts"
 import type { Logouts } from "../engine/Logouts.ts"
 import { collectAll, forEachItem } from "../engine/lists.ts"
 import { cleanUpOrWarn } from "../engine/transact.ts"
+import type { Grant } from "../grant/Grant.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { grantMark, type UserId } from "../rules/Id.ts"
+import { grantMark, type PlaceId, type UserId } from "../rules/Id.ts"
 import { currentInstant, hasPassed, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
-import { type Account, AccountRefusal, type Email, type Leaving } from "./Account.ts"
+import { type Account, AccountRefusal, type Active, type Email, isActive, type Leaving } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { endSessions, type Farewell } from "./endSessions.ts"
 
@@ -33,8 +34,8 @@ export const tellRevoked = (
 type Storing = StorageUnavailable | Contended
 
 /**
- * A request that began before the removal may still write a session or a consent, so sessions and grants
- * are ended again until no such request can be under way.
+ * A request that began before the removal, of a person or of a place of theirs, may still write a session or a consent,
+ * so sessions and grants are ended again until no such request can be under way.
  */
 const leavingFor = 15 * 60 * 1000
 
@@ -44,12 +45,60 @@ const allAccounts = (accounts: Accounts["Service"], workspace: WorkspaceId) =>
 const hasOtherOwner = (all: ReadonlyArray<Account>, id: UserId): boolean =>
   all.some((account) => account._tag === "Active" && account.role === "owner" && account.id !== id)
 
-const revokeAll = (grants: GrantsOfUser, workspace: WorkspaceId, user: UserId) =>
+const revokeAll = (
+  grants: GrantsOfUser,
+  workspace: WorkspaceId,
+  user: UserId,
+  isMeant: (grant: Grant) => boolean = () => true
+) =>
   forEachItem(
     (slice) => grants.ofUser(workspace, user, slice),
     (grant) =>
-      grant._tag === "Revoked" ? Effect.void : Effect.asVoid(grants.revokeGrant(workspace, grant.id, "by_owner"))
+      grant._tag === "Revoked" || !isMeant(grant)
+        ? Effect.void
+        : Effect.asVoid(grants.revokeGrant(workspace, grant.id, "by_owner"))
   )
+
+/** Ends what applications were allowed at these places of a person. */
+export const endPlaces = (
+  grants: GrantsOfUser,
+  workspace: WorkspaceId,
+  user: UserId,
+  places: ReadonlyArray<PlaceId>
+): Effect.Effect<void, Storing> =>
+  revokeAll(
+    grants,
+    workspace,
+    user,
+    (grant) => "place" in grant && grant.place !== undefined && places.includes(grant.place)
+  )
+
+/** The account without these among the places that it left, where they are what it left since. */
+export const withoutLeft = (
+  { leftPlaces = [], ...account }: Active,
+  done: NonNullable<Active["leftPlaces"]>
+): Active => {
+  const left = leftPlaces.filter(({ id, since }) => !done.some((one) => one.id === id && one.since === since))
+  return left.length === 0 ? account : { ...account, leftPlaces: left }
+}
+
+/** Ends once more what applications were allowed at places that were taken from a person; forgets those of long ago. */
+const finishPlaces = Effect.fn("people.finishPlaces")(function* (
+  accounts: Accounts["Service"],
+  grants: GrantsOfUser,
+  workspace: WorkspaceId,
+  id: UserId
+): Effect.fn.Return<void, Storing> {
+  const now = yield* currentInstant
+  // As it is now: since the accounts were listed, an owner may have given a place back.
+  const account = Option.getOrUndefined(Option.filter(yield* accounts.book.find(workspace, id), isActive))
+  if (account === undefined) return
+  const { leftPlaces = [] } = account
+  const left = leftPlaces.map((place) => place.id)
+  yield* endPlaces(grants, workspace, id, left)
+  const done = leftPlaces.filter(({ since }) => hasPassed(later(since, leavingFor), now))
+  if (done.length > 0) yield* accounts.book.change(workspace, id, (found) => Option.some(withoutLeft(found, done)))
+})
 
 /** Invitations of a removed owner end too: the owner may have left one for a friend, or for coming back. */
 const withdrawInvitations = Effect.fn("people.withdrawInvitations")(function* (
@@ -137,7 +186,7 @@ export const removeAccount = Effect.fn("people.removeAccount")(function* (
   return isFinished ? "removed" : "removing"
 })
 
-/** Finishes removals, and the end of sessions, that were interrupted; undoes a removal that leaves no owner. Run at start and every few minutes. */
+/** Finishes removals, of people and of their places, and the end of sessions, that were interrupted; undoes a removal that leaves no owner. Run at start and every few minutes. */
 export const finishRemovals = Effect.fn("people.finishRemovals")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
@@ -148,6 +197,9 @@ export const finishRemovals = Effect.fn("people.finishRemovals")(function* (
   for (const account of all) {
     if (account._tag === "Active" && account.endsSessions === true) {
       yield* accounts.finishSessions(workspace, account, grants.farewell)
+    }
+    if (account._tag === "Active" && account.leftPlaces !== undefined) {
+      yield* finishPlaces(accounts, grants, workspace.id, account.id)
     }
   }
   let finished = 0

@@ -67,6 +67,10 @@ export const resourceOwnerLayer = Layer.effect(
         )
       )
     }),
+    places: (workspace, user) =>
+      Effect.map(accounts.book.find(workspace.id, user), (found) =>
+        Option.match(Option.filter(found, isActive), { onNone: () => [], onSome: ({ places = [] }) => places })
+      ),
     profile: (workspace, user) =>
       Effect.map(accounts.book.find(workspace.id, user), (found) =>
         Option.map(

@@ -123,6 +123,8 @@ export type AuditEvent =
       readonly by: Actor
       /** What an account that is new may do. */
       readonly role?: string
+      /** Which place of theirs. */
+      readonly place?: string
     }
   | {
       readonly _tag: "AccountRefused"
