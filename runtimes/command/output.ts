@@ -7,6 +7,7 @@ import type { HostingRefused } from "../../core/engine/Hosting.ts"
 import type { OtherIssuer } from "../../core/engine/Openings.ts"
 import { type BadKeyTerms, keyNameLength } from "../../core/grant/apiKey.ts"
 import type { AccountRefusal } from "../../core/people/Account.ts"
+import { type BadPlace, placeDetailLength, placeIdLength, placeLabelLength } from "../../core/people/places.ts"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Contended, Overloaded, PortUnavailable } from "../../core/rules/Refusal.ts"
 import type { CannotListen } from "../server/Listen.ts"
@@ -62,6 +63,7 @@ export type Trouble =
   | BadKeyTerms
   | HostingRefused
   | BadResource
+  | BadPlace
 
 /** What it means to the user of the command. */
 export const explain = (trouble: Trouble): CommandFailed => {
@@ -93,6 +95,8 @@ export const explain = (trouble: Trouble): CommandFailed => {
       return misused(keyProblems[trouble.reason])
     case "BadResource":
       return resourceProblems[trouble.reason]
+    case "BadPlace":
+      return explainPlace(trouble)
     case "AccountRefusal":
       return explainRefusal(trouble)
     case "HostingRefused":
@@ -123,6 +127,21 @@ const resourceProblems = {
   listed: refused("It is listed already."),
   full: refused("So many are listed that there is no room for another. Remove one, or list them in a RESOURCES file.")
 } as const satisfies Record<BadResource["reason"], CommandFailed>
+
+const explainPlace = ({ reason, unknown = [] }: BadPlace): CommandFailed => {
+  switch (reason) {
+    case "id":
+      return misused(`The id of a place has at most ${placeIdLength} letters, digits and signs, and no space.`)
+    case "label":
+      return misused(`Give it a label that people can read, of at most ${placeLabelLength} characters.`)
+    case "detail":
+      return misused(`Its detail has to be readable, and of at most ${placeDetailLength} characters.`)
+    case "scopes":
+      return misused(`This workspace has no scope ${unknown.join(" ")}.`)
+    case "full":
+      return refused("The person has no room for another. Remove one, or wait a quarter of an hour.")
+  }
+}
 
 const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
   switch (reason) {

@@ -1,20 +1,19 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { endSessions } from "../../core/people/endSessions.ts"
-import { tellRevoked } from "../../core/people/removal.ts"
 import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { administer, by, WorkspaceFlag } from "./administration.ts"
 import { json, notFound, print, table } from "./output.ts"
-import { email, findUser } from "./user.ts"
+import { findUser, grantsFor, person } from "./user.ts"
 
 const written = (at: number): string => new Date(at).toISOString()
 
-const list = Command.make("list", { email, json }, (given) =>
+const list = Command.make("list", { person, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
       const { accounts, workspace } = administration
-      const account = yield* findUser(administration, given.email)
+      const account = yield* findUser(administration, given.person)
       const sessions = (yield* liveSessions(accounts.sessions, workspace.id, account, yield* currentInstant)).map(
         (session) => ({
           id: sessionMark(session),
@@ -38,16 +37,16 @@ const list = Command.make("list", { email, json }, (given) =>
 const end = Command.make(
   "end",
   {
-    email,
+    person,
     id: Flag.String("id").pipe(Flag.withDescription("The one that `list` calls so; without it, all"), Flag.optional),
     json
   },
   (given) =>
     administer((administration) =>
       Effect.gen(function* () {
-        const { accounts, note, services, workspace } = administration
-        const account = yield* findUser(administration, given.email)
-        const { farewell } = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+        const { accounts, note, workspace } = administration
+        const account = yield* findUser(administration, given.person)
+        const { farewell } = grantsFor(administration)
         const ended = yield* endSessions(
           accounts.sessions,
           workspace,

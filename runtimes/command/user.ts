@@ -1,9 +1,13 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { collectAll } from "../../core/engine/lists.ts"
-import { type Active, normaliseEmail } from "../../core/people/Account.ts"
+import { type Active, isActive, normaliseEmail } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
+import { readPlace, removePlace, setPlace } from "../../core/people/places.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
+import { UserId } from "../../core/rules/Id.ts"
+import { namesIn } from "../../core/rules/Scope.ts"
+import { scopesOf } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, by, WorkspaceFlag } from "./administration.ts"
 import { type CommandFailed, json, misused, notFound, print, table } from "./output.ts"
 
@@ -77,21 +81,34 @@ const newSecret = Effect.fnUntraced(function* (
   return Redacted.make(first, { label: what })
 })
 
-export const email = Argument.String("email").pipe(Argument.withDescription("What the person signs in with"))
+const email = Argument.String("email").pipe(Argument.withDescription("What the person signs in with"))
+
+export const person = Argument.String("person").pipe(
+  Argument.withDescription("Their email address, or the id that `user list` tells")
+)
 
 const described = (account: Active) => ({
   id: account.id,
   email: account.email,
   name: account.name,
-  role: account.role
+  role: account.role,
+  places: account.places ?? []
 })
+
+const readUser = Schema.decodeUnknownOption(UserId)
 
 export const findUser = ({ accounts, workspace }: Administration, text: string) =>
   Effect.gen(function* () {
-    const normal = normaliseEmail(text)
-    const account = Option.isNone(normal) ? Option.none() : yield* accounts.book.byEmail(workspace.id, normal.value)
-    return Option.isSome(account) ? account.value : yield* notFound("There is no such account.")
+    const [normal, id] = [normaliseEmail(text), readUser(text)]
+    const byEmail = Option.isNone(normal) ? Option.none() : yield* accounts.book.byEmail(workspace.id, normal.value)
+    if (Option.isSome(byEmail)) return byEmail.value
+    const byId = Option.isNone(id) ? Option.none() : yield* accounts.book.find(workspace.id, id.value)
+    return Option.getOrUndefined(Option.filter(byId, isActive)) ?? (yield* notFound("There is no such account."))
   })
+
+/** The grants of people, each that ends told in the audit stream. */
+export const grantsFor = ({ note, services }: Pick<Administration, "note" | "services">) =>
+  tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
 
 const add = Command.make(
   "add",
@@ -130,21 +147,27 @@ const list = Command.make("list", { json }, (given) =>
         given.json,
         active.map(described),
         table(
-          ["EMAIL", "NAME", "ROLE", "ID"],
-          active.map((account) => [account.email, account.name ?? "-", account.role, account.id])
+          ["EMAIL", "NAME", "ROLE", "ID", "PLACES"],
+          active.map((account) => [
+            account.email,
+            account.name ?? "-",
+            account.role,
+            account.id,
+            account.places?.map(({ id }) => id).join(" ") ?? "-"
+          ])
         )
       )
     })
   )
-).pipe(Command.withDescription("List who may sign in"))
+).pipe(Command.withDescription("List who may sign in, and at which places they let applications act"))
 
-const password = Command.make("password", { email, json }, (given) =>
+const password = Command.make("password", { person, json }, (given) =>
   Effect.flatMap(newSecret("password"), (secret) =>
     administer((administration) =>
       Effect.gen(function* () {
         const { accounts, note, services, workspace } = administration
-        const account = yield* findUser(administration, given.email)
-        const { farewell } = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+        const account = yield* findUser(administration, given.person)
+        const { farewell } = grantsFor({ note, services })
         yield* accounts.changePassword(workspace, account.id, secret, farewell)
         yield* note({ _tag: "AccountChanged", account: account.id, change: "password", by })
         yield* print(given.json, described(account), [
@@ -155,12 +178,12 @@ const password = Command.make("password", { email, json }, (given) =>
   )
 ).pipe(Command.withDescription("Give a person a new password; it is asked for, or read from standard input"))
 
-const remove = Command.make("remove", { email, json }, (given) =>
+const remove = Command.make("remove", { person, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { accounts, note, services, workspace } = administration
-      const account = yield* findUser(administration, given.email)
-      const grants = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+      const { accounts, note, workspace } = administration
+      const account = yield* findUser(administration, given.person)
+      const grants = grantsFor(administration)
       const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
       const outcome = yield* removeAccount(accounts, grants, workspace, account.id, noted)
       yield* print(given.json, { ...described(account), removed: true }, [
@@ -172,8 +195,78 @@ const remove = Command.make("remove", { email, json }, (given) =>
   )
 ).pipe(Command.withDescription("Remove a person, and revoke all that they allowed"))
 
+const place = Argument.String("place").pipe(
+  Argument.withDescription("Its id, which tokens tell as `place`: at most 128 characters without a space")
+)
+
+const setThere = Command.make(
+  "add",
+  {
+    person,
+    place,
+    label: Flag.String("label").pipe(
+      Flag.withDescription("How people know it; its id where this is left out"),
+      Flag.withDefault("")
+    ),
+    detail: Flag.String("detail").pipe(Flag.withDescription("Tells two of one name apart"), Flag.withDefault("")),
+    scope: Flag.String("scope").pipe(
+      Flag.withDescription(
+        'All that an application can be allowed there, such as "orders:read"; anything where this is left out'
+      ),
+      Flag.withDefault("")
+    ),
+    json
+  },
+  (given) =>
+    administer((administration) =>
+      Effect.gen(function* () {
+        const { accounts, note, services, workspace } = administration
+        const account = yield* findUser(administration, given.person)
+        const typed = { id: given.place, label: given.label, detail: given.detail, scopes: namesIn(given.scope) }
+        const read = yield* Effect.fromResult(readPlace(typed, scopesOf(services.policy, workspace)))
+        const changed = yield* setPlace(accounts, grantsFor(administration), workspace.id, account.id, read)
+        yield* note({ _tag: "AccountChanged", account: account.id, change: "place set", place: read.id, by })
+        yield* print(given.json, described(changed), [`${account.email} may let applications act at ${read.id}.`])
+      })
+    )
+).pipe(
+  Command.withDescription("Give a person a place, or say anew how it is called and what it takes"),
+  Command.withExamples([
+    { command: 'tessera user place add ada@example.com acme --label "Acme" --scope "api profile"' }
+  ])
+)
+
+const removeThere = Command.make("remove", { person, place, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { accounts, note, workspace } = administration
+      const account = yield* findUser(administration, given.person)
+      const noted = note({
+        _tag: "AccountChanged",
+        account: account.id,
+        change: "place removed",
+        place: given.place,
+        by
+      })
+      const grants = grantsFor(administration)
+      const outcome = yield* removePlace(accounts, grants, workspace.id, account.id, given.place, noted)
+      if (outcome === "unknown") return yield* notFound("The person does not have this place.")
+      yield* print(given.json, { account: account.id, place: given.place, removed: true }, [
+        outcome === "removed"
+          ? `${account.email} has left ${given.place}, and what applications were allowed there has ended.`
+          : `${account.email} has left ${given.place}. A server that runs ends what applications were allowed there within minutes.`
+      ])
+    })
+  )
+).pipe(Command.withDescription("Take a place from a person, and end what applications were allowed there"))
+
+const places = Command.make("place").pipe(
+  Command.withDescription("Say at which places people let applications act: with several, they are asked at which"),
+  Command.withSubcommands([setThere, removeThere])
+)
+
 export const user = Command.make("user").pipe(
   Command.withDescription("Look after the people who may sign in"),
-  Command.withSubcommands([add, list, password, remove]),
+  Command.withSubcommands([add, list, password, remove, places]),
   Command.withGlobalFlags([WorkspaceFlag])
 )

@@ -2,13 +2,14 @@ import { describe, expect, test } from "bun:test"
 import { generateKeyPairSync } from "node:crypto"
 import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Clock, Effect, type Scope } from "effect"
+import { Clock, Effect, Option, type Scope } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { encodeBody, grantKind } from "../../core/engine/Records.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { GrantId } from "../../core/rules/Id.ts"
+import { GrantId, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { roundTrip } from "../../runtimes/command/doctor.ts"
 import { version } from "../../runtimes/command/version.ts"
 import { makeOldFile } from "../adapters/sqlite/oldFile.ts"
@@ -37,7 +38,7 @@ describe("the command line", () => {
   test("helps with each of its parts", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
-        const paths = ["", "serve", "client create", "key", "user add", "doctor"]
+        const paths = ["", "serve", "client create", "key", "user add", "user place add", "doctor"]
         const all = paths.map((path) => path.split(" ").filter((word) => word !== ""))
         const ended = yield* Effect.forEach(all, (args) => command([...args, "--help"], { cwd }), { concurrency: 2 })
         for (const [i, { status, stderr, stdout }] of ended.entries()) {
@@ -129,6 +130,64 @@ describe("the command line", () => {
         expect((yield* run(["user", "remove", "bob@example.com"])).status).toBe(0)
         expect((yield* run(["user", "list"])).stdout).not.toContain("bob@example.com")
         for (const { stderr, stdout } of runs) expect(stdout + stderr).not.toContain(password)
+      })
+    ))
+
+  test("gives people places, tells them, and takes them away with what was allowed there", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const run = (args: ReadonlyArray<string>, input = "") => command(["user", ...args], { cwd, input })
+        const added = yield* run(["add", "ada@example.com", "--json"], password)
+        const { id = "" } = read(added.stdout)
+        const places = () =>
+          Effect.map(run(["list", "--json"]), ({ stdout }) => readAll(stdout).map(({ places }) => places as unknown))
+        expect(yield* places()).toEqual([[]])
+        const acme = { id: "acme", label: "Acme", detail: "acme.example", scopes: ["profile", "api"] }
+        const given = yield* run([
+          "place",
+          "add",
+          "ada@example.com",
+          "acme",
+          ...["--label", "Acme", "--detail", "acme.example", "--scope", "profile api", "--json"]
+        ])
+        expect([given.status, JSON.parse(given.stdout)]).toMatchObject([0, { id, places: [acme] }])
+        // By the person's id, and with a place's that would be a flag.
+        expect((yield* run(["place", "add", id, "--", "-x<y>"])).status).toBe(0)
+        expect(yield* places()).toEqual([[acme, { id: "-x<y>", label: "-x<y>" }]])
+        expect((yield* run(["list"])).stdout).toContain("acme -x<y>")
+        const unknown = yield* run(["place", "add", id, "acme", "--scope", "api evil:scope"])
+        expect([unknown.status, unknown.stdout, unknown.stderr]).toEqual([2, "", expect.stringContaining("evil:scope")])
+        expect(unknown.stderr).not.toContain(" api")
+        for (const wrong of [["a b"], ["acme", "--label", "x".repeat(101)], ["acme", "--detail", "\u200b"]]) {
+          expect((yield* run(["place", "add", id, ...wrong])).status).toBe(2)
+        }
+        for (const nobody of ["bob@example.com", "AAAAAAAAAAAAAAAAAAAAAA", "acme"]) {
+          expect((yield* run(["place", "add", nobody, "acme"])).status).toBe(3)
+        }
+        expect(yield* places()).toEqual([[acme, { id: "-x<y>", label: "-x<y>" }]])
+
+        const grantId = "g".repeat(22)
+        const stored = Effect.gen(function* () {
+          const storage = yield* Storage
+          const grant = { ...active({ place: PlaceId.make("acme") }), id: GrantId.make(grantId) }
+          const workspace = WorkspaceId.make("default")
+          const body = encodeBody(grantKind(policy), { ...grant, subject: { _tag: "User", id: UserId.make(id) } }, "t")
+          yield* storage.insert({ workspace, kind: "grant", id: grantId, owner: `user:${id}`, expiresAt: null, body })
+          return storage
+        })
+        const sqlite = Sqlite.layer({ path: join(cwd, "data/tessera.db") })
+        yield* Effect.provide(stored, sqlite)
+        const removed = yield* run(["place", "remove", "ada@example.com", "acme", "--json"])
+        expect([removed.status, read(removed.stdout)]).toMatchObject([0, { account: id, place: "acme", removed: true }])
+        const kept = yield* Effect.provide(
+          Effect.flatMap(Storage, (storage) =>
+            storage.get({ workspace: WorkspaceId.make("default"), kind: "grant", id: grantId })
+          ),
+          sqlite
+        )
+        expect(Option.getOrThrow(kept).body).toMatchObject({ _tag: "Revoked", why: "by_owner", place: "acme" })
+        expect((yield* run(["place", "remove", "ada@example.com", "acme"])).status).toBe(3)
+        expect(yield* places()).toEqual([[{ id: "-x<y>", label: "-x<y>" }]])
       })
     ))
 
