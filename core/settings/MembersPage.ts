@@ -3,12 +3,21 @@ import { attributes, breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
 import { emailLength, personNameLength } from "../people/Account.ts"
+import { type PlaceTyped, placeDetailLength, placeIdLength, placeLabelLength } from "../people/places.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
 import { confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
+import { scopeBoxes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
 type Role = Visitor["role"]
+
+interface MembersPlace {
+  readonly id: string
+  readonly label: string
+  readonly detail?: string
+  readonly scopes?: ReadonlyArray<string>
+}
 
 export interface MemberRow {
   readonly id: string
@@ -19,6 +28,7 @@ export interface MemberRow {
   readonly lastSignedInAt?: Instant
   /** The visitor, who has no button to remove themselves. */
   readonly isVisitor: boolean
+  readonly places: ReadonlyArray<MembersPlace>
 }
 
 export interface InviteRow {
@@ -33,6 +43,7 @@ export interface InviteRow {
 /**
  * Owners only. Its forms post to `{base}/settings/members` with `csrf` and `action`:
  * `invite` (`email`, which may be empty, and `role`), `withdraw` (`id` of an invitation), `remove` (`id` of a member).
+ * `of` in its address, the id of a member, leads to `PlacesPage`.
  */
 export interface MembersPage {
   readonly members: ReadonlyArray<MemberRow>
@@ -80,27 +91,42 @@ ${field({
 
 const nameOf = (member: MemberRow): string => sanitizeName(member.name ?? "", personNameLength) ?? member.email
 
+const commaed = (places: ReadonlyArray<MembersPlace>): ReadonlyArray<Html> =>
+  places.map(({ label }, at) => html`${at > 0 && ", "}<bdi>${breakable(label)}</bdi>`)
+
+const shownPlaces = 3
+
+/** The first of them, and how many more. */
+const placesInWords = (places: ReadonlyArray<MembersPlace>): Html =>
+  places.length > shownPlaces
+    ? html`${commaed(places.slice(0, shownPlaces))} and ${places.length - shownPlaces} more`
+    : html`${commaed(places)}`
+
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
   ...(member.name === undefined ? {} : { subtitle: html`<bdi>${breakable(member.email)}</bdi>` }),
   facts: [
     ["Role", html`${roleInWords(member.role)}`],
     ["Joined", ago(member.joinedAt, visitor.now)],
-    ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, visitor.now)]
+    ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, visitor.now)],
+    ...(member.places.length === 0 ? [] : [["Places", placesInWords(member.places)] as const])
   ],
-  actions: member.isVisitor
-    ? []
-    : [
-        confirmed({
-          label: "Remove",
-          about: nameOf(member),
-          question: "They are signed out everywhere, and every application that they connected loses access.",
-          confirm: "Remove this member",
-          tone: "danger",
-          path,
-          fields: { csrf: visitor.csrf, action: "remove", id: member.id }
-        })
-      ]
+  actions: [
+    html`<a class="button small" href="${path}?${String(new URLSearchParams({ of: member.id }))}">Places<span class="visually-hidden"> of <bdi>${nameOf(member)}</bdi></span></a>`,
+    ...(member.isVisitor
+      ? []
+      : [
+          confirmed({
+            label: "Remove",
+            about: nameOf(member),
+            question: "They are signed out everywhere, and every application that they connected loses access.",
+            confirm: "Remove this member",
+            tone: "danger",
+            path,
+            fields: { csrf: visitor.csrf, action: "remove", id: member.id }
+          })
+        ])
+  ]
 })
 
 const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
@@ -155,6 +181,94 @@ ${
     : rows(model.members.map((member) => memberRow(member, path, visitor)))
 }
 ${pager(path, model.paging)}
+</section>`
+  })
+}
+
+/**
+ * The places of one member. Its forms post to `{base}/settings/members` with `csrf`, `id` of the member and `action`:
+ * `set-place` (`place`, `label`, `detail`, and `scope.NAME` for each scope), `remove-place` (`place`).
+ */
+export interface PlacesPage {
+  readonly member: MemberRow
+  /** The scopes that there are. */
+  readonly scopes: ReadonlyArray<string>
+  /** The form as it was sent, with its problem. */
+  readonly form?: PlaceTyped & { readonly problem: PlaceProblem }
+}
+
+export interface PlaceProblem {
+  readonly field: "place" | "label" | "detail"
+  readonly text: string
+}
+
+const placeForm = (path: string, csrf: string, { form, member, scopes }: PlacesPage): Html => {
+  const problemOf = (name: PlaceProblem["field"]) => (form?.problem.field === name ? form.problem.text : undefined)
+  const line = (name: PlaceProblem["field"], of: { label: string; value?: string; hint: string; maxlength: number }) =>
+    field({
+      ...of,
+      name,
+      type: "text",
+      autocomplete: "off",
+      problem: problemOf(name),
+      autofocus: problemOf(name) !== undefined,
+      optional: name !== "place"
+    })
+  const typed = (value: string | undefined) => (value === undefined ? {} : { value })
+  return html`<section aria-labelledby="add">
+<h2 id="add">Add a place</h2>
+<form method="post" action="${path}" class="panel padded inline-form">
+${hidden({ csrf, action: "set-place", id: member.id })}
+${line("place", {
+  label: "Id",
+  ...typed(form?.id),
+  hint: "What your APIs read as place, such as acme or org_12. With that of a place below, it is that one which changes.",
+  maxlength: placeIdLength
+})}
+${line("label", { label: "Name", ...typed(form?.label), hint: "How people know it. Without one they read its id.", maxlength: placeLabelLength })}
+${line("detail", { label: "Detail", ...typed(form?.detail), hint: "Tells two of one name apart.", maxlength: placeDetailLength })}
+${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "All that an application can be allowed there from then on. With none ticked, whatever it asks for and may have.")}
+<div class="form-actions"><button class="button primary" type="submit">Save place</button><a class="button" href="${path}">All members</a></div>
+</form>
+</section>`
+}
+
+const placeRow = (of: MembersPlace, member: MemberRow, path: string, visitor: Visitor): Row => ({
+  title: html`<bdi>${of.label}</bdi>`,
+  ...(of.detail === undefined ? {} : { subtitle: html`<bdi>${breakable(of.detail)}</bdi>` }),
+  facts: [
+    ["Id", html`<code>${of.id}</code>`],
+    ["Scopes", of.scopes === undefined ? html`All` : html`<code>${of.scopes.join(" ")}</code>`]
+  ],
+  actions: [
+    confirmed({
+      label: "Remove",
+      about: of.label,
+      question: "What they allowed applications there ends at once.",
+      confirm: "Remove this place",
+      tone: "danger",
+      path,
+      fields: { csrf: visitor.csrf, action: "remove-place", id: member.id, place: of.id }
+    })
+  ]
+})
+
+export const placesPage = (place: Place, visitor: Visitor, model: PlacesPage): Document => {
+  const path = sectionPath(place, "members")
+  const { member } = model
+  return settingsDocument(place, visitor, {
+    section: "members",
+    title: "Places of a member",
+    came: model.form === undefined ? undefined : "problem",
+    lead: html`Where <bdi>${nameOf(member)}</bdi> may let applications act: organisations, teams or accounts of yours. With several, they choose one on the page that asks.`,
+    main: html`${placeForm(path, visitor.csrf, model)}
+<section aria-labelledby="places">
+<h2 id="places">Places</h2>
+${
+  member.places.length === 0
+    ? empty("No places", "They are not asked where, and what they allow applications has no place.")
+    : rows(member.places.map((one) => placeRow(one, member, path, visitor)))
+}
 </section>`
   })
 }

@@ -15,7 +15,7 @@ import {
   setServedResource
 } from "../engine/administerClients.ts"
 import { collectPage } from "../engine/lists.ts"
-import { readParameters } from "../http/form.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
@@ -706,6 +706,12 @@ const holding = Effect.fnUntraced(function* (
   return typeof outcome === "object" ? ("profile-impossible" as const) : ("profile-saved" as const)
 })
 
+/** The list that a form leads back to. */
+const searchIn = (form: Parameters): Readonly<Record<string, string>> => {
+  const search = form.get("q")?.slice(0, searchLength)
+  return search === undefined ? {} : { q: search }
+}
+
 export const changeClientsHandler = (services: Services, visitors: Visitors): Handler =>
   insideForm(
     services,
@@ -728,12 +734,10 @@ export const changeClientsHandler = (services: Services, visitors: Visitors): Ha
             ? exchanging(services, inside, id, form.get("resource"))
             : holding(services, inside, id, form.get("profile"))
         return yield* withPassword(services, inside, form, () =>
-          Effect.map(Effect.suspend(act), (done) =>
-            backTo(inside.call, section, done, form.get("q")?.slice(0, searchLength))
-          )
+          Effect.map(Effect.suspend(act), (done) => backTo(inside.call, section, done, searchIn(form)))
         )
       }
-      const search = form.get("q")?.slice(0, searchLength)
+      const search = searchIn(form)
       if (chosen === "approve" || chosen === "refuse") {
         const answer = chosen === "approve" ? "approved" : "refused"
         const act = () =>

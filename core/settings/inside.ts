@@ -179,8 +179,13 @@ export const sectionForms = (
   })
 
 /** The address of a section whose page reports what a form did. */
-export const doneUrl = <Code extends string>(call: Call, section: Section<Code>, done: Code, search?: string) => {
-  const query = new URLSearchParams({ done, ...(search === undefined ? {} : { q: search }) })
+export const doneUrl = <Code extends string>(
+  call: Call,
+  section: Section<Code>,
+  done: Code,
+  more: Readonly<Record<string, string>> = {}
+) => {
+  const query = new URLSearchParams({ done, ...more })
   return `${basePath(call.workspace.issuer)}/settings/${section.name}?${query}`
 }
 
@@ -189,8 +194,8 @@ export const backTo = <Code extends string>(
   call: Call,
   section: Section<Code>,
   done: Code,
-  search?: string
-): HttpResponse => seeOther(inSession(call.workspace, doneUrl(call, section, done, search)))
+  more?: Readonly<Record<string, string>>
+): HttpResponse => seeOther(inSession(call.workspace, doneUrl(call, section, done, more)))
 
 /** The visitor as the one who acts, for the audit stream. */
 export const auditContext = ({ call, signedIn }: Inside): OwnerAuditContext => auditContextBy(call, signedIn.user)

@@ -5,17 +5,27 @@ import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Call, Handler, Services } from "../http/Route.ts"
 import type { Notice } from "../pages/Layout.ts"
-import { type Account, AccountRefusal, type Active, normaliseEmail } from "../people/Account.ts"
+import { type Account, AccountRefusal, type Active, isActive, normaliseEmail } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
 import { problemOf } from "../people/accountProblems.ts"
 import type { Invitation } from "../people/Links.ts"
+import {
+  type BadPlace,
+  type PlaceTyped,
+  placeDetailLength,
+  placeIdLength,
+  placeLabelLength,
+  readPlace,
+  removePlace,
+  setPlace
+} from "../people/places.ts"
 import { removeAccount, tellRevoked } from "../people/removal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { Digest } from "../rules/Secret.ts"
-import { endpointUrl } from "../workspace/Workspace.ts"
+import { endpointUrl, scopesOf } from "../workspace/Workspace.ts"
 import {
   backTo,
   type Inside as InsideOf,
@@ -26,8 +36,17 @@ import {
   type Visitors,
   withPassword
 } from "./inside.ts"
-import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "./MembersPage.ts"
+import {
+  type InviteRow,
+  type MemberRow,
+  type MembersPage,
+  membersPage,
+  type PlaceProblem,
+  type PlacesPage,
+  placesPage
+} from "./MembersPage.ts"
 import { pagingOf } from "./Rows.ts"
+import { scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 
 const isUserId = Schema.is(UserId)
 const isDigest = Schema.is(Digest)
@@ -46,7 +65,17 @@ const section = {
     removing: {
       kind: "done",
       text: "The member is removed and signed out everywhere. Their applications will lose access within a few minutes."
-    }
+    },
+    "place-set": { kind: "done", text: "The place is saved. It counts from the next application on." },
+    "place-removed": {
+      kind: "done",
+      text: "The place is removed. What the member allowed applications there has ended."
+    },
+    "place-removing": {
+      kind: "done",
+      text: "The place is removed. What the member allowed applications there will end within a few minutes."
+    },
+    "place-gone": { kind: "problem", text: "The member does not have this place." }
   }
 } as const satisfies Section
 
@@ -59,7 +88,8 @@ const memberRow = (account: Active, inside: Inside): MemberRow => ({
   role: account.role,
   joinedAt: account.createdAt,
   ...(account.signedInAt === null ? {} : { lastSignedInAt: account.signedInAt }),
-  isVisitor: account.id === inside.signedIn.account.id
+  isVisitor: account.id === inside.signedIn.account.id,
+  places: account.places ?? []
 })
 
 const pickMember = (inside: Inside) => (account: Account) =>
@@ -112,11 +142,47 @@ const show = (services: Services, inside: Inside, status: number, lists: Lists, 
 const draw = (services: Services, accounts: Accounts["Service"], inside: Inside, status: number, said: Said) =>
   Effect.map(readLists(accounts, inside), (lists) => show(services, inside, status, lists, said))
 
+/** What stands where a person was who is no member. */
+const drawGone = (
+  services: Services,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  status: number,
+  reason: AccountRefusal["reason"] = "unknown"
+) => {
+  const { text } = problemOf(new AccountRefusal({ reason }), accounts.policy.passwordLength)
+  return draw(services, accounts, inside, status, { notice: { kind: "problem", text } })
+}
+
+const drawPlaces = (services: Services, inside: Inside, status: number, of: Active, said: Pick<PlacesPage, "form">) => {
+  const { call, visitor } = inside
+  const model: PlacesPage = { member: memberRow(of, inside), scopes: scopeNames(services, call), ...said }
+  return services.pages.show(call.workspace, status, (place) => placesPage(place, visitor, model))
+}
+
+const findMember = Effect.fnUntraced(function* (accounts: Accounts["Service"], { call }: Inside, id: string) {
+  const found = isUserId(id) ? yield* accounts.book.find(call.workspace.id, id) : Option.none()
+  return Option.getOrUndefined(Option.filter(found, isActive))
+})
+
 export const membersHandler = (
   services: Services,
   accounts: Accounts["Service"],
   visitors: Visitors<SignedInAccount>
-): Handler => insidePage(services, visitors, section, (inside) => draw(services, accounts, inside, 200, {}))
+): Handler =>
+  insidePage(
+    services,
+    visitors,
+    section,
+    Effect.fnUntraced(function* (inside) {
+      const of = readParameters(inside.call.request.query).parameters.get("of")
+      if (of === undefined) return yield* draw(services, accounts, inside, 200, {})
+      const member = yield* findMember(accounts, inside, of)
+      return member === undefined
+        ? yield* drawGone(services, accounts, inside, 404)
+        : drawPlaces(services, inside, 200, member, {})
+    })
+  )
 
 const unlisted = "The invitation is created. The list of members could not be read."
 
@@ -236,17 +302,101 @@ const remove = Effect.fn("settings.removeMember")(function* (
           by: signedIn.user,
           ...account
         })
-        const { text } = problemOf(refusal, accounts.policy.passwordLength)
-        return yield* draw(services, accounts, inside, 409, { notice: { kind: "problem", text } })
+        return yield* drawGone(services, accounts, inside, 409, reason)
       })
     )
   )
 })
 
-const actions = { invite, withdraw, remove }
+const placeProblems = {
+  id: { field: "place", text: "Enter at most 128 letters, digits and signs, without a space." },
+  label: { field: "label", text: `Enter a name that can be read, of at most ${placeLabelLength} characters.` },
+  detail: { field: "detail", text: `Enter a text that can be read, of at most ${placeDetailLength} characters.` },
+  // The form has only the scopes that there are.
+  scopes: { field: "place", text: "One of the scopes is gone. Choose again." },
+  full: { field: "place", text: "There is no room for more. Remove one first, or wait a quarter of an hour." }
+} as const satisfies Record<BadPlace["reason"], PlaceProblem>
+
+const setMembersPlace = Effect.fn("settings.setPlace")(function* (
+  services: Services,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, signedIn } = inside
+  const member = yield* findMember(accounts, inside, form.get("id") ?? "")
+  if (member === undefined) return yield* drawGone(services, accounts, inside, 409)
+  const typed: PlaceTyped = {
+    id: (form.get("place") ?? "").trim(),
+    label: form.get("label") ?? "",
+    detail: form.get("detail") ?? "",
+    scopes: tickedScopes(scopeNames(services, call), form)
+  }
+  const registry = scopesOf(services.policy, call.workspace)
+  return yield* Effect.fromResult(readPlace(typed, registry)).pipe(
+    Effect.flatMap((place) =>
+      setPlace(accounts, audited(services, call, signedIn.user), call.workspace.id, member.id, place)
+    ),
+    Effect.tap(() =>
+      noteOf(services, call, {
+        _tag: "AccountChanged",
+        account: member.id,
+        change: "place set",
+        place: typed.id,
+        by: signedIn.user
+      })
+    ),
+    Effect.as(backTo(call, section, "place-set", { of: member.id })),
+    Effect.catchTag("BadPlace", ({ reason }) =>
+      Effect.succeed(
+        drawPlaces(services, inside, 400, member, {
+          form: {
+            id: typed.id.slice(0, placeIdLength),
+            label: typed.label.slice(0, placeLabelLength),
+            detail: typed.detail.slice(0, placeDetailLength),
+            scopes: typed.scopes,
+            problem: placeProblems[reason]
+          }
+        })
+      )
+    ),
+    Effect.catchTag("AccountRefusal", () => drawGone(services, accounts, inside, 409))
+  )
+})
+
+const removeMembersPlace = Effect.fn("settings.removePlace")(function* (
+  services: Services,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, signedIn } = inside
+  const member = yield* findMember(accounts, inside, form.get("id") ?? "")
+  if (member === undefined) return yield* drawGone(services, accounts, inside, 409)
+  const place = form.get("place") ?? ""
+  const noted = noteOf(services, call, {
+    _tag: "AccountChanged",
+    account: member.id,
+    change: "place removed",
+    place,
+    by: signedIn.user
+  })
+  const grants = audited(services, call, signedIn.user)
+  const outcome = yield* removePlace(accounts, grants, call.workspace.id, member.id, place, noted)
+  const done = { removed: "place-removed", removing: "place-removing", unknown: "place-gone" } as const
+  return backTo(call, section, done[outcome], { of: member.id })
+})
+
+const actions = {
+  invite,
+  withdraw,
+  remove,
+  "set-place": setMembersPlace,
+  "remove-place": removeMembersPlace
+}
 
 const isAction = (text: string | undefined): text is keyof typeof actions =>
-  text === "invite" || text === "withdraw" || text === "remove"
+  text !== undefined && Object.hasOwn(actions, text)
 
 export const changeMembersHandler = (
   services: Services,

@@ -1,7 +1,8 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { jwtBearer } from "../../core/oauth/grants/jwtBearer.ts"
 import { tokenExchange } from "../../core/oauth/grants/tokenExchange.ts"
+import { Email } from "../../core/people/Account.ts"
 import type { Accounts } from "../../core/people/Accounts.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Resource } from "../../core/rules/Resource.ts"
@@ -125,6 +126,11 @@ export const arrange = Effect.fnUntraced(function* (
   const bearing = { authorization: `Bearer ${access}` }
 
   const csrf = hiddenFields((yield* send(get(`${at}/settings/profile`, as))).body).csrf ?? ""
+  // Whose places are given and taken: the person whose consent is asked keeps none.
+  yield* Effect.ignore(accounts.open(home, { ...draft, email: "bea@example.com", role: "member" }))
+  const bea = yield* Effect.orDie(
+    Effect.map(accounts.book.byEmail(home, Email.make("bea@example.com")), Option.getOrThrow)
+  )
   const invited = yield* send(post(`${at}/settings/members`, { csrf, action: "invite", email: "", role: "member" }, as))
   const invite = /invite\?token=([\w-]+)/.exec(invited.body)?.[1] ?? ""
   const inviteForm = yield* send(get(`/invite?token=${invite}`))
@@ -245,7 +251,14 @@ export const arrange = Effect.fnUntraced(function* (
         get(`${at}/settings/members?after=x`, as),
         post(`${at}/settings/members`, { csrf, action: "invite", email: "c@example.com", role: "member" }, as),
         post(`${at}/settings/members`, { csrf, action: "remove", id: "x" }, as),
-        post(`${at}/settings/members`, { csrf, action: "withdraw", id: "x" }, as)
+        post(`${at}/settings/members`, { csrf, action: "withdraw", id: "x" }, as),
+        get(`${at}/settings/members?of=${bea.id}&done=place-set`, as),
+        post(
+          `${at}/settings/members`,
+          { csrf, action: "set-place", id: bea.id, place: "acme", label: "Acme", detail: "a", "scope.api": "yes" },
+          as
+        ),
+        post(`${at}/settings/members`, { csrf, action: "remove-place", id: bea.id, place: "acme" }, as)
       ]
     ],
     [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Browser, BrowserContext, Page } from "playwright-core"
+import { form, formHeaders } from "../given/flow.ts"
 import { owner } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
 import { companiesStatus } from "../given/serverVisitor.ts"
@@ -216,6 +217,79 @@ describe("members", () => {
     await open("profile", their)
     expect(new URL(their.url()).pathname).toBe("/login")
     expect((await their.goto(link))?.status()).toBe(410)
+    await theirs.close()
+  })
+
+  test("a member of two organisations is asked where, and loses what they allowed at the one that they leave", async () => {
+    const member = { email: "hedy@northwind.example", password: "a few words in a row" }
+    await open("members")
+    await tab.getByLabel("Email").fill(member.email)
+    await button("Create invitation link").click()
+    const theirs = await browser.newContext()
+    const their = await theirs.newPage()
+    await their.goto(await tab.getByLabel(/Invitation link/).inputValue())
+    await their.getByLabel("Your name").fill("Hedy")
+    await their.getByLabel("Password").fill(member.password)
+    await their.locator("form button[type=submit]").click()
+    await their.waitForURL("**/settings/**")
+
+    await open("members")
+    await row("Hedy")
+      .getByRole("link", { name: /Places/ })
+      .click()
+    await meet(tab, "settings-places-none")
+    await tab.getByLabel("Id", { exact: true }).fill("a b")
+    await button("Save place").click()
+    await wrongField("place").waitFor()
+    await meet(tab, "settings-places-wrong")
+    const give = async (id: string, name: string) => {
+      await tab.getByLabel("Id", { exact: true }).fill(id)
+      await tab.getByLabel("Name").fill(name)
+      await button("Save place").click()
+      await tab.waitForURL((to) => to.searchParams.get("done") === "place-set")
+      await row(name).waitFor()
+    }
+    await give("org_studio", "Studio")
+    await give("org_lab", "Laboratory")
+    await meet(tab, "settings-places")
+    const places = tab.url()
+
+    const client = await Application.register(server().url, "Of two organisations", redirectUri)
+    const allow = async (place: string) => {
+      await their.goto(client.authorizationUrl(redirectUri))
+      await their.getByRole("radio", { name: place }).check()
+      await approve(their)
+      await their.waitForURL(`${redirectUri}?**`)
+      return client.tokens(their.url(), redirectUri)
+    }
+    const [studio, lab] = [await allow("Studio"), await allow("Laboratory")]
+    await open("apps", their)
+    expect((await their.locator("main").innerText()).includes("Laboratory")).toBe(true)
+
+    await open("keys")
+    await tab.getByLabel("Name").fill("Of the API")
+    await button("Create key").click()
+    const key = await tab.getByLabel("Of the API", { exact: true }).inputValue()
+    const told = async (token: string) => {
+      const answer = await fetch(`${server().url}/oauth/introspect`, {
+        method: "POST",
+        headers: { ...formHeaders, authorization: `Bearer ${key}` },
+        body: form({ token })
+      })
+      return answer.json()
+    }
+    expect(await told(studio.access)).toMatchObject({ active: true, place: "org_studio" })
+    expect(await told(lab.access)).toMatchObject({ active: true, place: "org_lab" })
+
+    await tab.goto(places)
+    await confirm("Studio", "Remove", /Remove this place/)
+    await done("place-removed")
+    expect(await row("Studio").count()).toBe(0)
+    expect([await client.works(studio), await client.works(lab)]).toEqual([false, true])
+    expect(await told(studio.access)).toEqual({ active: false })
+    // With one left, it is not asked any more.
+    await their.goto(client.authorizationUrl(redirectUri))
+    expect(await their.getByRole("radio").count()).toBe(0)
     await theirs.close()
   })
 

@@ -19,7 +19,7 @@ import { documentsPage } from "../../core/settings/documentsSection.ts"
 import { homePage } from "../../core/settings/home.ts"
 import { issuersPage } from "../../core/settings/issuersSection.ts"
 import { apiKeysPage } from "../../core/settings/keysSection.ts"
-import { membersPage } from "../../core/settings/MembersPage.ts"
+import { type MemberRow, membersPage, placesPage } from "../../core/settings/MembersPage.ts"
 import { passwordPage } from "../../core/settings/PasswordPage.ts"
 import { profilePage } from "../../core/settings/profileSection.ts"
 import { resourcesPage } from "../../core/settings/resourcesSection.ts"
@@ -100,6 +100,24 @@ const issuer = (say: Say, more: Partial<TrustedIssuer>): TrustedIssuer => ({
   people: "known",
   ...more
 })
+
+const member = (say: Say, places: MemberRow["places"]): MemberRow => ({
+  id: say("u1"),
+  name: say("Ada Lovelace"),
+  email: say("ada@northwind.example"),
+  role: "owner",
+  joinedAt: before(400 * day),
+  lastSignedInAt: before(hour),
+  isVisitor: true,
+  places
+})
+
+const memberships = (say: Say): MemberRow["places"] => [
+  { id: say("org_1"), label: say("Northwind Traders"), detail: say("northwind.example"), scopes: [say("profile")] },
+  { id: say("org_2"), label: say("The association of all the bakers of the north and the south of Holland") },
+  { id: say("org_3"), label: say("Fabrikam") },
+  { id: say("org_4"), label: say("Contoso"), detail: say("contoso.example") }
+]
 
 /** A client that asks for access without a person. */
 const profiles = profilesFor({ profile: "standard" })
@@ -830,22 +848,15 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "settings-members",
       membersPage(place, owner, {
         members: [
-          {
-            id: say("u1"),
-            name: say("Ada Lovelace"),
-            email: say("ada@northwind.example"),
-            role: "owner",
-            joinedAt: before(400 * day),
-            lastSignedInAt: before(hour),
-            isVisitor: true
-          },
+          member(say, memberships(say)),
           {
             id: say("u2"),
             name: say("محمد الخوارزمي"),
             email: say("mohammed@northwind.example"),
             role: "member",
             joinedAt: before(30 * day),
-            isVisitor: false
+            isVisitor: false,
+            places: []
           }
         ],
         paging: { isContinued: false },
@@ -882,6 +893,24 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           expiresAt: later(now, 7 * day)
         },
         form: { email: say("grace@"), role: "owner", problem: say("This does not look like an email address.") }
+      })
+    ],
+    [
+      "settings-members-places",
+      placesPage(place, owner, { member: member(say, memberships(say)), scopes: ["api", "profile"] })
+    ],
+    [
+      "settings-members-places-again",
+      placesPage(place, owner, {
+        member: member(say, []),
+        scopes: ["api", "profile"],
+        form: {
+          id: say("the bakery"),
+          label: say("The bakery"),
+          detail: say("bakers.example"),
+          scopes: ["api"],
+          problem: { field: "place", text: say("Enter an id without a space.") }
+        }
       })
     ]
   ])

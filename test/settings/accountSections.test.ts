@@ -73,7 +73,9 @@ describe("the settings", () => {
           ["/settings/profile", { action: "profile", name: "Eve" }],
           ["/settings/profile", { action: "password", current_password: password, new_password: fresh }],
           ["/settings/members", { action: "invite", email: "", role: "owner" }],
-          ["/settings/members", { action: "remove", id: ada.id }]
+          ["/settings/members", { action: "remove", id: ada.id }],
+          ["/settings/members", { action: "set-place", id: ada.id, place: "acme" }],
+          ["/settings/members", { action: "remove-place", id: ada.id, place: "acme" }]
         ] as const
         for (const [path, fields] of forms) {
           for (const csrf of ["", foreign, `${own}x`, own.slice(0, -1)]) {
@@ -118,7 +120,8 @@ describe("the settings", () => {
         const forms = [
           ["/settings/profile", { action: "profile", name: "Countess" }],
           ["/settings/profile", { action: "password", current_password: password, new_password: fresh }],
-          ["/settings/members", { action: "invite", email: "b@example.com", role: "member" }]
+          ["/settings/members", { action: "invite", email: "b@example.com", role: "member" }],
+          ["/settings/members", { action: "set-place", id, place: "acme" }]
         ] as const
         const verified = house.hashed.verify
         for (const [path, fields] of forms) {
@@ -126,10 +129,9 @@ describe("the settings", () => {
           expect([answer.status, header(answer, "retry-after")]).toEqual([429, "9"])
         }
         expect(house.hashed.verify).toBe(verified)
-        expect(Option.getOrThrow(yield* house.accounts.book.find(house.workspace.id, id))).toMatchObject({
-          name: "Ada",
-          epoch: 1
-        })
+        const kept = Option.getOrThrow(yield* house.accounts.book.find(house.workspace.id, id))
+        expect(kept).toMatchObject({ name: "Ada", epoch: 1 })
+        expect(kept).not.toHaveProperty("places")
       }),
       {
         limiter: Layer.succeed(Limiter, {
@@ -172,7 +174,11 @@ describe("the settings", () => {
           ["sessions", "session-gone", "problem"],
           ["members", "withdraw", "done"],
           ["members", "removed", "done"],
-          ["members", "removing", "done"]
+          ["members", "removing", "done"],
+          ["members", "place-set", "done"],
+          ["members", "place-removed", "done"],
+          ["members", "place-removing", "done"],
+          ["members", "place-gone", "problem"]
         ] as const) {
           const page = yield* browser.get(`/settings/${section}?done=${code}`)
           expect([section, code, noticeOn(page)]).toEqual([section, code, kind])

@@ -436,3 +436,145 @@ describe("the members", () => {
       })
     ))
 })
+
+describe("the places of a member", () => {
+  const at = "/settings/members"
+
+  const titlesOn = ({ body }: { readonly body: string }) =>
+    [...body.matchAll(/<h3><bdi>([^<]*)/g)].map(([, title]) => title)
+
+  const changesIn = (house: House) =>
+    house.audit.flatMap(({ event }) => (event._tag.startsWith("Account") ? [event] : []))
+
+  test("are given, changed and taken away by an owner, as the audit is told", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        const page = `${at}?of=${bob.id}`
+        expect([titlesOn(yield* owner.get(page)), emptyList(yield* owner.get(page))]).toEqual([[], "none"])
+        const set = (fields: Readonly<Record<string, string>>) =>
+          owner.submit(page, { action: "set-place", id: bob.id, ...fields })
+        const first = yield* set({ place: " acme ", label: "Acme", detail: "acme.example", "scope.profile": "yes" })
+        expect(header(first, "location")).toBe(`${at}?done=place-set&of=${bob.id}`)
+        expect(noticeOn(yield* owner.get(header(first, "location") ?? ""))).toBe("done")
+        yield* set({ place: "org_2", label: "", "scope.nothing": "yes" })
+        yield* set({ place: "org_2", label: "Museum" })
+        const shown = yield* owner.get(page)
+        expect(titlesOn(shown)).toEqual(["Acme", "Museum"])
+        expect(shown.body.replaceAll("<wbr>", "").includes("<bdi>acme.example</bdi>")).toBe(true)
+        const [acme] = (yield* house.services.owner.places?.(house.workspace, bob.id) ?? Effect.succeed([])).slice(0, 1)
+        expect<unknown>(acme).toEqual({ id: "acme", label: "Acme", detail: "acme.example", scopes: ["profile"] })
+        expect((yield* owner.get(at)).body.includes("<bdi>Acme</bdi>, <bdi>Museum</bdi>")).toBe(true)
+        const remove = (place: string) => owner.submit(page, { action: "remove-place", id: bob.id, place })
+        expect(header(yield* remove("acme"), "location")).toBe(`${at}?done=place-removed&of=${bob.id}`)
+        for (const place of ["acme", "", "a b", "bank"]) {
+          expect(header(yield* remove(place), "location")).toBe(`${at}?done=place-gone&of=${bob.id}`)
+        }
+        expect(titlesOn(yield* owner.get(page))).toEqual(["Museum"])
+        const told = { _tag: "AccountChanged", account: bob.id, by: ada.id } as const
+        expect(changesIn(house)).toEqual([
+          { ...told, change: "place set", place: "acme" },
+          { ...told, change: "place set", place: "org_2" },
+          { ...told, change: "place set", place: "org_2" },
+          { ...told, change: "place removed", place: "acme" }
+        ])
+      })
+    ))
+
+  test("are an owner's own, too, and are not told or given by a member", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        yield* owner.submit(at, { action: "set-place", id: ada.id, place: "acme" })
+        expect(titlesOn(yield* owner.get(`${at}?of=${ada.id}`))).toEqual(["acme"])
+        const member = yield* signedIn(house, "bob@example.com")
+        expect((yield* member.get(`${at}?of=${bob.id}`)).status).toBe(403)
+        const { csrf = "" } = hiddenFields((yield* member.get("/settings/profile")).body)
+        for (const form of [
+          { action: "set-place", id: bob.id, place: "bank" },
+          { action: "remove-place", id: ada.id, place: "acme" }
+        ]) {
+          expect((yield* member.send("POST", at, { csrf, ...form })).status).toBe(403)
+        }
+        const places = [ada, bob].map(
+          ({ id }) => house.services.owner.places?.(house.workspace, id) ?? Effect.succeed([])
+        )
+        expect((yield* Effect.all(places)).map((all) => all.length)).toEqual([1, 0])
+      })
+    ))
+
+  test("come back with what was typed where they cannot be given", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        const page = `${at}?of=${bob.id}`
+        for (const [wrong, fields] of [
+          ["place", { place: "a b" }],
+          ["place", { place: "" }],
+          ["place", { place: "x".repeat(129) }],
+          ["label", { place: "acme", label: "\u200b" }],
+          ["label", { place: "acme", label: "x".repeat(101) }],
+          ["detail", { place: "acme", detail: "x".repeat(201) }]
+        ] as const) {
+          const typed = { label: "Acme", detail: "acme.example", "scope.api": "yes", ...fields }
+          const answer = yield* owner.submit(page, { action: "set-place", id: bob.id, ...typed })
+          expect([answer.status, fieldProblems(answer)]).toEqual([400, [wrong]])
+          expect(typedOn(answer)).toEqual({
+            ...typed,
+            place: typed.place.slice(0, 128),
+            label: typed.label.slice(0, 100),
+            detail: typed.detail.slice(0, 200)
+          })
+        }
+        for (let n = 0; n < 50; n++) yield* owner.submit(page, { action: "set-place", id: bob.id, place: `org_${n}` })
+        const full = yield* owner.submit(page, { action: "set-place", id: bob.id, place: "org_50" })
+        expect([full.status, fieldProblems(full)]).toEqual([400, ["place"]])
+        expect(titlesOn(yield* owner.get(page))).toHaveLength(50)
+      })
+    ))
+
+  test("have ids of any signs, each of which can be taken away again", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        const page = `${at}?of=${bob.id}`
+        const odd = [`"><script>alert(1)</script>`, "&amp;", "../../x?y#z", "__proto__", "'", "-", "%00"]
+        for (const place of odd) yield* owner.submit(page, { action: "set-place", id: bob.id, place })
+        const shown = yield* owner.get(page)
+        expect(shown.body.includes("<script>alert")).toBe(false)
+        const forms = shown.body.split('value="remove-place"').slice(1)
+        expect(forms.map((form) => hiddenFields(form).place)).toEqual(odd)
+        for (const place of odd) yield* owner.submit(page, { action: "remove-place", id: bob.id, place })
+        expect(emptyList(yield* owner.get(page))).toBe("none")
+      })
+    ))
+
+  test("of who is no member are told as such", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        yield* owner.submit(at, { action: "remove", id: bob.id })
+        const before = changesIn(house).length
+        for (const id of [bob.id, "", "no body", "\u0000"]) {
+          const page = yield* owner.get(`${at}?of=${encodeURIComponent(id)}`)
+          // A parameter without a value is none.
+          expect([id, page.status, noticeOn(page)]).toEqual(id === "" ? [id, 200, undefined] : [id, 404, "problem"])
+          for (const action of ["set-place", "remove-place"]) {
+            const answer = yield* owner.submit(at, { action, id, place: "acme" })
+            expect([id, answer.status, noticeOn(answer)]).toEqual([id, 409, "problem"])
+          }
+        }
+        expect(changesIn(house)).toHaveLength(before)
+      })
+    ))
+})

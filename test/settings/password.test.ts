@@ -31,6 +31,7 @@ const lived = Effect.fnUntraced(function* (house: House) {
   const owner = yield* signedIn(house)
   yield* owner.submit(keys, { action: "create", name: "Old", expires: "never" })
   yield* owner.submit(members, { action: "invite", email: "cy@example.com", role: "member" })
+  yield* owner.submit(members, { action: "set-place", id: bea, place: "acme" })
   yield* owner.submit(resources, { action: "add", at: listed, name: "" })
   yield* owner.submit(documents, { action: "block", host: "evil.example" })
   yield* owner.submit(issuers, { action: "add", ...typedIssuer })
@@ -80,7 +81,12 @@ const guarded: Record<string, (house: Lived) => readonly [string, Readonly<Recor
   "trusts an issuer": () => [issuers, { action: "add", issuer: "https://b.example", keys: "https://b.example/keys" }],
   "changes an issuer": () => [issuers, { action: "change", ...typedIssuer, people: "made" }],
   "removes an issuer": () => [issuers, { action: "remove", issuer: login }],
-  "removes a member": ({ bea }) => [members, { action: "remove", id: bea }]
+  "removes a member": ({ bea }) => [members, { action: "remove", id: bea }],
+  "gives a member a place": ({ bea }) => [
+    members,
+    { action: "set-place", id: bea, place: "org_2", "scope.api": "yes" }
+  ],
+  "takes a place from a member": ({ bea }) => [members, { action: "remove-place", id: bea, place: "acme" }]
 }
 
 describe("a session's cookie alone", () => {
