@@ -73,3 +73,14 @@ test("a key that is wrapped anew has another nonce: two of one cipher would tell
   // Twelve bytes.
   expect(new Set(all.map((text) => text.slice(0, 16))).size).toBe(all.length)
 })
+
+test("a key that stands in the clear where a wrapped one was is none: who writes to the store has no key sign", async () => {
+  const { signer } = makeSignatures()
+  const { privateKey } = await generateKeyPair("ES256", { extractable: true })
+  const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
+  const text = new TextEncoder().encode(JSON.stringify(await exportJWK(privateKey)))
+  for (const wrapped of [base64Url(text), base64Url(new Uint8Array([...new Uint8Array(12), ...text])), "", "%"]) {
+    const fault = await Effect.runPromise(Effect.flip(signer({ wrapped, wrapping }, "ES256")))
+    expect([wrapped, fault.reason]).toEqual([wrapped, "wrapped"])
+  }
+})

@@ -53,6 +53,7 @@ describe("a workspace's signing keys", () => {
   test("know of the longest life that one of them signed for", () => {
     const longer = readyFor(first, "ES256", day, undefined, at(1))
     expect(longer?.keys.map(({ kid, life }) => [kid, life])).toEqual([["one", day]])
+    expect(readyFor(longer ?? none, "ES256", hour, undefined, at(2))).toBe(longer)
   })
 
   test("have one of another algorithm beside it only where that is asked for", () => {
