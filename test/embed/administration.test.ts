@@ -65,6 +65,18 @@ describe("clients", () => {
       expect([await clients.newSecret("nobody"), await clients.dropSecret("nobody")]).toEqual([undefined, false])
     }))
 
+  test("have one secret again once the older one has ended", async () => {
+    const { clock, wait } = await testClock()
+    await withHost({ clock, housekeeping: false }, async ({ clients }) => {
+      const { client } = await clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      await clients.newSecret(client.id, { keepFor: 86_400_000 })
+      await wait(86_399_999)
+      expect((await clients.get(client.id))?.secrets).toHaveLength(2)
+      await wait(1)
+      expect((await clients.get(client.id))?.secrets).toHaveLength(1)
+    })
+  })
+
   test("are shown as they are, whatever was made of what was shown", () =>
     withHost({ storage: layerAtOnce }, async (auth) => {
       const { client } = await letIn(auth, "ada")

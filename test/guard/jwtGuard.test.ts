@@ -168,6 +168,7 @@ const hostile: ReadonlyArray<Row> = [
   ["the issuer in an array", ({ token }) => token({ claims: { iss: [issuer] } })],
   ["another audience", ({ token }) => token({ claims: { aud: "https://other.example" } })],
   ["another resource beside this", ({ token }) => token({ claims: { aud: "https://auth.example/mcp" } })],
+  ["an issuer that only begins alike", ({ token }) => token({ claims: { aud: "https://auth.example.evil.example" } })],
   ["a resource that only begins alike", ({ token }) => token({ claims: { aud: "https://auth.example/re" } })],
   [
     "several audiences, none of them ours",
@@ -435,6 +436,20 @@ describe("a guard over JWTs", () => {
     await wait(1)
     expect(await ask(await token())).toMatchObject({ user: "ada" })
     expect(line.asked).toBe(2)
+  })
+
+  test("waits no longer than it was told to for keys, and is not ended by a listener that throws", async () => {
+    const failures: Array<JwtGuardFailure> = []
+    const { ask, token } = await scene({
+      timeout: 1,
+      fetch: () => new Promise<Response>(() => undefined),
+      onFailure: (failure) => {
+        failures.push(failure)
+        throw new Error("the listener's own trouble, which is logged")
+      }
+    })
+    expect(await ask(await token())).toBe(503)
+    expect(failures).toEqual([{ _tag: "TimedOut", of: "keys" }])
   })
 
   test("trusts no set of keys that is none, or tells a secret", async () => {

@@ -28,6 +28,7 @@ test("a document is kept for as long as its Cache-Control says, between the limi
     ["max-age=6e2", undefined, 60],
     ["max-age", undefined, 60],
     ["x-max-age=600", undefined, 60],
+    ["s-maxage=600", undefined, 60],
     ["max-age=600, max-age=120", undefined, 120],
     ["no-store, max-age=600", undefined, 60],
     ["max-age=600, No-Cache", undefined, 60],

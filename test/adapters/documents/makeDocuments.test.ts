@@ -108,6 +108,24 @@ describe("documents", () => {
       })
     ))
 
+  test("are fetched anew where the clock was set back: a client's key that is gone would be good for as long", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(10_000_000)
+        const first = yield* begun(fetch(address, limits))
+        yield* web.answers("[1]", "max-age=600")
+        expect(yield* Fiber.join(first)).toBe("[1]")
+        yield* TestClock.setTime(1_000_000)
+        // How much of its share the host has used is not known any more, so all of it may be.
+        expect(yield* outcome(fetch(address, limits))).toBe("busy")
+        yield* TestClock.adjust(100)
+        const second = yield* begun(fetch(address, limits))
+        expect(web.asked).toHaveLength(2)
+        yield* web.answers("[2]")
+        expect(yield* Fiber.join(second)).toBe("[2]")
+      })
+    ))
+
   test("are one for a waiter that goes on when another goes away", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {

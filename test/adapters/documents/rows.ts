@@ -174,6 +174,9 @@ export const rows: ReadonlyArray<Row> = [
   path("/keys", "address_refused, then ok", { dns: [["127.0.0.1"], [somewhere]], dialed: [`${somewhere}:443`] }),
   path("/keys", "ok", { dns: [["64:ff9b::5db8:d822"]], dialed: ["64:ff9b::5db8:d822:443"] }),
   path("/keys", "ok", { dns: [[ipv6, somewhere]], dialed: [`${somewhere}:443`] }),
+  // Four addresses are tried, however many a stranger's name has.
+  ...resolving("ok", ["8.8.4.35", "8.8.8.35", "9.9.9.35", somewhere]),
+  ...resolving("unreachable", ["8.8.4.35", "8.8.8.35", "9.9.9.35", elsewhere, somewhere]),
   path("/keys", "ok", { dns: [[elsewhere, somewhere]], dialed: [`${elsewhere}:443`, `${somewhere}:443`] }),
 
   // What answers there.

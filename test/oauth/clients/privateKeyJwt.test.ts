@@ -172,6 +172,30 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     ))
 
+  test("pushes a request by the token endpoint as the audience too (RFC 9126 §2), and by no other", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const asked = {
+            response_type: "code",
+            redirect_uri: "https://app.example.org/callback",
+            code_challenge: "x".repeat(43),
+            code_challenge_method: "S256"
+          }
+          for (const [path, status] of [
+            ["", 201],
+            ["/oauth/par", 201],
+            ["/oauth/token", 201],
+            ["/oauth/revoke", 401]
+          ] as const) {
+            const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud: `${issuer}${path}` })))
+            expect([path, (yield* ask(world, assertion, asked, "/oauth/par")).status]).toEqual([path, status])
+          }
+        }),
+      signing
+    ))
+
   test.each([
     ["/oauth/token", 200],
     ["/oauth/introspect", 200],
