@@ -95,7 +95,13 @@ export const AuditLine = Schema.Union([
   line("ClientHostUnblocked", { host: Schema.String, actor }),
   line("ResourceAdded", { resource: Schema.String, actor }),
   line("ResourceRemoved", { resource: Schema.String, actor }),
-  line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
+  line("AccountChanged", {
+    account,
+    change: Schema.String,
+    actor,
+    role: Schema.optionalKey(Schema.String),
+    place: Schema.optionalKey(Schema.String)
+  }),
   line("AccountRefused", { account: Schema.optionalKey(account), change: Schema.String, reason, ...byMaybe }),
   line("LogoutCallGivenUp", { client, reason }),
   line("SignedIn", { account }),
@@ -198,7 +204,8 @@ const told = (event: AuditEvent): Told => {
         account: event.account,
         change: event.change,
         actor: event.by,
-        ...(event.role === undefined ? {} : { role: event.role })
+        ...(event.role === undefined ? {} : { role: event.role }),
+        ...(event.place === undefined ? {} : { place: event.place })
       }
     case "AccountRefused":
       return {

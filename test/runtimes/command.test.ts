@@ -177,7 +177,15 @@ describe("the command line", () => {
         })
         const sqlite = Sqlite.layer({ path: join(cwd, "data/tessera.db") })
         yield* Effect.provide(stored, sqlite)
-        const removed = yield* run(["place", "remove", "ada@example.com", "acme", "--json"])
+        const removed = yield* command(["user", "place", "remove", "ada@example.com", "acme", "--json"], {
+          cwd,
+          env: { AUDIT: "stdout" }
+        })
+        const told = { account: id, change: "place removed", place: "acme", actor: "command line" }
+        expect(removed.stderr.trim().split("\n").map(read)).toMatchObject([
+          { event: "AccountChanged", ...told },
+          { event: "GrantRevoked", grant: "gggggggg", reason: "by_owner", actor: "command line" }
+        ])
         expect([removed.status, read(removed.stdout)]).toMatchObject([0, { account: id, place: "acme", removed: true }])
         const kept = yield* Effect.provide(
           Effect.flatMap(Storage, (storage) =>
