@@ -44,7 +44,7 @@ test("an imported key is kept by what it is, whatever it says of itself, and as 
   expect(await imports(many(0, 10))).toHaveLength(10)
 })
 
-test("a key verifies whatever it says of its use, for others that say nothing of it too", async () => {
+test("a key verifies whatever it says of its use, for others that say nothing of it too, and by no algorithm but those allowed", async () => {
   const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true })
   const key = await Effect.runPromise(Effect.fromResult(readPublicKey(await exportJWK(publicKey))))
   const jws = await new CompactSign(new TextEncoder().encode("{}"))
@@ -54,6 +54,8 @@ test("a key verifies whatever it says of its use, for others that say nothing of
   for (const said of [{ key_ops: ["sign", "verify"], use: "sig", alg: "ES256" }, {}]) {
     expect((await Effect.runPromise(verify(jws, [{ ...key, ...said }], ["ES256"]))).claims).toEqual({})
   }
+  const elsewhere = verify(jws, [key], ["EdDSA", "Ed25519", "PS256", "RS256"])
+  expect((await Effect.runPromise(Effect.flip(elsewhere))).reason).toBe("algorithm")
 })
 
 test("the platform hands out no private key that was unwrapped", async () => {
