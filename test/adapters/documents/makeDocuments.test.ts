@@ -188,12 +188,12 @@ describe("documents", () => {
 
   test("are told as unreachable where the platform throws", () => {
     const body = Effect.gen(function* () {
-      const { fetch } = yield* makeDocuments(
-        { get: () => Effect.die(new TypeError("hunter2")), post: () => Effect.die("nothing is posted") },
-        new Set()
-      )
-      for (let time = 0; time < 2 * mostAtHost; time++)
+      const throws = Effect.die(new TypeError("hunter2"))
+      const { fetch, post } = yield* makeDocuments({ get: () => throws, post: () => throws }, new Set())
+      for (let time = 0; time < 2 * mostAtHost; time++) {
         expect(yield* outcome(fetch(address, limits))).toBe("unreachable")
+        expect((yield* Effect.flip(post(address, "a=1", limits))).reason).toBe("unreachable")
+      }
     })
     return Effect.runPromise(body.pipe(Effect.scoped, Effect.provide(Logger.layer([]))))
   })
