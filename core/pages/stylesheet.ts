@@ -136,7 +136,7 @@ summary{cursor:pointer}
 .content section>h2+.hint{margin-bottom:12px}
 .panel{background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.5)}.panel+.panel{margin-top:16px}
 .padded{padding:24px}
-.form-actions{display:flex;gap:12px;margin-top:20px}
+.form-actions{display:flex;flex-wrap:wrap;gap:12px;margin-top:20px}
 .inline-form{display:grid;grid-template-columns:minmax(0,1.6fr) minmax(0,1fr);gap:16px}
 .inline-form .field+.field,.inline-form .form-actions{margin-top:0}
 .inline-form .form-actions{grid-column:1/-1}
