@@ -42,6 +42,8 @@ type Storing = StorageUnavailable | Contended
 export interface AccountBook {
   readonly newId: () => UserId
   readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Option.Option<Account>, StorageUnavailable>
+  /** One who may sign in. */
+  readonly findActive: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Option.Option<Active>, StorageUnavailable>
   readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Option.Option<Active>, StorageUnavailable>
   /** `link_spent` if the id is in use, `email_taken` if the email signs in to another account. */
   readonly open: (
@@ -161,6 +163,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   return {
     newId: () => userIdOf(entropy.bytes(idLength)),
     find,
+    findActive: (workspace, id) => Effect.map(find(workspace, id), Option.filter(isActive)),
     byEmail: Effect.fn("people.findByEmail")(function* (workspace, email) {
       const login = (yield* logins.get(workspace, loginIdOf(email)))?.value
       // Two reads in any case: an unknown email must take as long as a known one.

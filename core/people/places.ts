@@ -7,7 +7,7 @@ import { Contended } from "../rules/Refusal.ts"
 import { isScopeName, type ScopeName, type ScopeRegistry } from "../rules/Scope.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { type AccountRefusal, type Active, isActive, type Membership } from "./Account.ts"
+import type { AccountRefusal, Active, Membership } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { endPlaces, type GrantsOfUser, withoutLeft } from "./removal.ts"
 
@@ -78,7 +78,7 @@ export const setPlace = Effect.fn("people.setPlace")(function* (
   user: UserId,
   place: Membership
 ): Effect.fn.Return<Active, AccountRefusal | BadPlace | Storing> {
-  const before = Option.getOrUndefined(Option.filter(yield* accounts.book.find(workspace, user), isActive))
+  const before = Option.getOrUndefined(yield* accounts.book.findActive(workspace, user))
   const left = (before?.leftPlaces ?? []).filter(({ id }) => id === place.id)
   // It is forgotten that they left it, so what they had there ends before.
   if (left.length > 0) yield* endPlaces(grants, workspace, user, [place.id])

@@ -9,7 +9,7 @@ import { grantMark, type PlaceId, type UserId } from "../rules/Id.ts"
 import { currentInstant, hasPassed, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
-import { type Account, AccountRefusal, type Active, type Email, isActive, type Leaving } from "./Account.ts"
+import { type Account, AccountRefusal, type Active, type Email, type Leaving } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { endSessions, type Farewell } from "./endSessions.ts"
 
@@ -91,7 +91,7 @@ const finishPlaces = Effect.fn("people.finishPlaces")(function* (
 ): Effect.fn.Return<void, Storing> {
   const now = yield* currentInstant
   // As it is now: since the accounts were listed, an owner may have given a place back.
-  const account = Option.getOrUndefined(Option.filter(yield* accounts.book.find(workspace, id), isActive))
+  const account = Option.getOrUndefined(yield* accounts.book.findActive(workspace, id))
   if (account === undefined) return
   const { leftPlaces = [] } = account
   const left = leftPlaces.map((place) => place.id)
@@ -186,7 +186,10 @@ export const removeAccount = Effect.fn("people.removeAccount")(function* (
   return isFinished ? "removed" : "removing"
 })
 
-/** Finishes removals, of people and of their places, and the end of sessions, that were interrupted; undoes a removal that leaves no owner. Run at start and every few minutes. */
+/**
+ * Finishes what was interrupted: removals, of people and of their places, and the end of sessions. Undoes a removal that
+ * leaves no owner. Run at start and every few minutes.
+ */
 export const finishRemovals = Effect.fn("people.finishRemovals")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,

@@ -4,7 +4,7 @@ import { Entropy } from "../ports/Entropy.ts"
 import { type Profile, ResourceOwner, type SignedIn, type SignInHints } from "../ports/ResourceOwner.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import { isActive, normaliseEmail } from "./Account.ts"
+import { normaliseEmail } from "./Account.ts"
 import { Accounts, type Here } from "./Accounts.ts"
 import { clearSessionCookie } from "./Cookie.ts"
 import type { Session } from "./Sessions.ts"
@@ -44,7 +44,7 @@ export const resourceOwnerLayer = Layer.effect(
       Effect.as(accounts.sessions.remove(workspace.id, recordOf(signedIn)), [clearSessionCookie(workspace)]),
     confirm: Effect.fn("people.confirm")(function* ({ id: workspace }, signedIn, password, now) {
       const { session, user } = signedIn
-      const account = Option.filter(yield* accounts.book.find(workspace, user), isActive)
+      const account = yield* accounts.book.findActive(workspace, user)
       if (Option.isNone(account)) return false
       const fits = yield* accounts.confirm(workspace, account.value, password, `session ${session}`, now)
       return fits && (yield* accounts.sessions.confirm(workspace, recordOf(signedIn), now))
@@ -68,13 +68,13 @@ export const resourceOwnerLayer = Layer.effect(
       )
     }),
     places: (workspace, user) =>
-      Effect.map(accounts.book.find(workspace.id, user), (found) =>
-        Option.match(Option.filter(found, isActive), { onNone: () => [], onSome: ({ places = [] }) => places })
+      Effect.map(accounts.book.findActive(workspace.id, user), (found) =>
+        Option.match(found, { onNone: () => [], onSome: ({ places = [] }) => places })
       ),
     profile: (workspace, user) =>
-      Effect.map(accounts.book.find(workspace.id, user), (found) =>
+      Effect.map(accounts.book.findActive(workspace.id, user), (found) =>
         Option.map(
-          Option.filter(found, isActive),
+          found,
           ({ email, id, name }): Profile => ({
             sub: id,
             email,

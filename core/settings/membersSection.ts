@@ -3,9 +3,9 @@ import { collectPage } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Services } from "../http/Route.ts"
+import type { Handler, Services } from "../http/Route.ts"
 import type { Notice } from "../pages/Layout.ts"
-import { type Account, AccountRefusal, type Active, isActive, normaliseEmail } from "../people/Account.ts"
+import { type Account, AccountRefusal, type Active, normaliseEmail } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
 import { problemOf } from "../people/accountProblems.ts"
 import type { Invitation } from "../people/Links.ts"
@@ -161,8 +161,7 @@ const drawPlaces = (services: Services, inside: Inside, status: number, of: Acti
 }
 
 const findMember = Effect.fnUntraced(function* (accounts: Accounts["Service"], { call }: Inside, id: string) {
-  const found = isUserId(id) ? yield* accounts.book.find(call.workspace.id, id) : Option.none()
-  return Option.getOrUndefined(Option.filter(found, isActive))
+  return isUserId(id) ? Option.getOrUndefined(yield* accounts.book.findActive(call.workspace.id, id)) : undefined
 })
 
 export const membersHandler = (
@@ -201,12 +200,15 @@ const drawMade = (
     return Effect.as(Effect.logWarning(warning, { workspace: call.workspace.id, fault }), page)
   })
 
-const invite = Effect.fn("settings.invite")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  inside: Inside,
-  form: Parameters
-) {
+/** A form of the page, and what answers it. */
+interface Asked {
+  readonly services: Services
+  readonly accounts: Accounts["Service"]
+  readonly inside: Inside
+  readonly form: Parameters
+}
+
+const invite = Effect.fn("settings.invite")(function* ({ accounts, form, inside, services }: Asked) {
   const { call, signedIn } = inside
   const { workspace, now } = call
   const role = form.get("role") === "owner" ? "owner" : "member"
@@ -242,12 +244,7 @@ const invite = Effect.fn("settings.invite")(function* (
 
 const notOpen = "This invitation was already used or withdrawn. Members who joined are listed below."
 
-const withdraw = Effect.fn("settings.withdrawInvitation")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  inside: Inside,
-  form: Parameters
-) {
+const withdraw = Effect.fn("settings.withdrawInvitation")(function* ({ accounts, form, inside, services }: Asked) {
   const { call, signedIn } = inside
   const id = form.get("id")
   const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : Option.none()
@@ -263,32 +260,24 @@ const withdraw = Effect.fn("settings.withdrawInvitation")(function* (
 })
 
 /** The grants of the workspace, with an audit event for each that a removal revokes. */
-const audited = ({ audit, grants, logouts }: Services, { now: at, requestId, workspace }: Call, by: UserId) =>
-  tellRevoked({ grants, logouts }, (grant, why) =>
-    audit.record({ at, requestId, workspace: workspace.id, event: { _tag: "GrantRevoked", grant, why, by } })
-  )
+const grantsFor = ({ inside: { call, signedIn }, services }: Asked) =>
+  tellRevoked(services, (grant, why) => noteOf(services, call, { _tag: "GrantRevoked", grant, why, by: signedIn.user }))
 
-const removed = Effect.fnUntraced(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  { call, signedIn: { user: by } }: Inside,
-  id: string
-) {
+const removed = Effect.fnUntraced(function* (asked: Asked, id: string) {
+  const { accounts, inside, services } = asked
+  const { call, signedIn } = inside
+  const by = signedIn.user
   if (id === by) return yield* new AccountRefusal({ reason: "oneself" })
   if (!isUserId(id)) return yield* new AccountRefusal({ reason: "unknown" })
   const noted = noteOf(services, call, { _tag: "AccountChanged", account: id, change: "removed", by })
-  return yield* removeAccount(accounts, audited(services, call, by), call.workspace, id, noted)
+  return yield* removeAccount(accounts, grantsFor(asked), call.workspace, id, noted)
 })
 
-const remove = Effect.fn("settings.removeMember")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  inside: Inside,
-  form: Parameters
-) {
+const remove = Effect.fn("settings.removeMember")(function* (asked: Asked) {
+  const { accounts, form, inside, services } = asked
   const { call, signedIn } = inside
   const id = form.get("id") ?? ""
-  return yield* removed(services, accounts, inside, id).pipe(
+  return yield* removed(asked, id).pipe(
     Effect.map((outcome) => backTo(call, section, outcome)),
     Effect.catchTag(
       "AccountRefusal",
@@ -317,15 +306,16 @@ const placeProblems = {
   full: { field: "place", text: "There is no room for more. Remove one first, or wait a quarter of an hour." }
 } as const satisfies Record<BadPlace["reason"], PlaceProblem>
 
-const setMembersPlace = Effect.fn("settings.setPlace")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  inside: Inside,
-  form: Parameters
-) {
-  const { call, signedIn } = inside
-  const member = yield* findMember(accounts, inside, form.get("id") ?? "")
-  if (member === undefined) return yield* drawGone(services, accounts, inside, 409)
+const notePlace = (
+  { inside: { call, signedIn }, services }: Asked,
+  { id: account }: Active,
+  change: string,
+  place: string
+) => noteOf(services, call, { _tag: "AccountChanged", account, change, place, by: signedIn.user })
+
+const setMembersPlace = Effect.fn("settings.setPlace")(function* (asked: Asked, member: Active) {
+  const { accounts, form, inside, services } = asked
+  const { call } = inside
   const typed: PlaceTyped = {
     id: (form.get("place") ?? "").trim(),
     label: form.get("label") ?? "",
@@ -334,18 +324,8 @@ const setMembersPlace = Effect.fn("settings.setPlace")(function* (
   }
   const registry = scopesOf(services.policy, call.workspace)
   return yield* Effect.fromResult(readPlace(typed, registry)).pipe(
-    Effect.flatMap((place) =>
-      setPlace(accounts, audited(services, call, signedIn.user), call.workspace.id, member.id, place)
-    ),
-    Effect.tap(() =>
-      noteOf(services, call, {
-        _tag: "AccountChanged",
-        account: member.id,
-        change: "place set",
-        place: typed.id,
-        by: signedIn.user
-      })
-    ),
+    Effect.flatMap((place) => setPlace(accounts, grantsFor(asked), call.workspace.id, member.id, place)),
+    Effect.tap(() => notePlace(asked, member, "place set", typed.id)),
     Effect.as(backTo(call, section, "place-set", { of: member.id })),
     Effect.catchTag("BadPlace", ({ reason }) =>
       Effect.succeed(
@@ -364,35 +344,34 @@ const setMembersPlace = Effect.fn("settings.setPlace")(function* (
   )
 })
 
-const removeMembersPlace = Effect.fn("settings.removePlace")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  inside: Inside,
-  form: Parameters
-) {
-  const { call, signedIn } = inside
-  const member = yield* findMember(accounts, inside, form.get("id") ?? "")
-  if (member === undefined) return yield* drawGone(services, accounts, inside, 409)
+const removeMembersPlace = Effect.fn("settings.removePlace")(function* (asked: Asked, member: Active) {
+  const { accounts, form, inside } = asked
+  const { call } = inside
   const place = form.get("place") ?? ""
-  const noted = noteOf(services, call, {
-    _tag: "AccountChanged",
-    account: member.id,
-    change: "place removed",
-    place,
-    by: signedIn.user
-  })
-  const grants = audited(services, call, signedIn.user)
-  const outcome = yield* removePlace(accounts, grants, call.workspace.id, member.id, place, noted)
+  const noted = notePlace(asked, member, "place removed", place)
+  const outcome = yield* removePlace(accounts, grantsFor(asked), call.workspace.id, member.id, place, noted)
   const done = { removed: "place-removed", removing: "place-removing", unknown: "place-gone" } as const
   return backTo(call, section, done[outcome], { of: member.id })
 })
+
+/** For a form about a member, who may be gone by now. */
+const ofMember =
+  <A, E>(act: (asked: Asked, member: Active) => Effect.Effect<A, E>) =>
+  (asked: Asked) => {
+    const { accounts, form, inside, services } = asked
+    return Effect.flatMap(
+      findMember(accounts, inside, form.get("id") ?? ""),
+      (member): Effect.Effect<A | HttpResponse, E | StorageUnavailable> =>
+        member === undefined ? drawGone(services, accounts, inside, 409) : act(asked, member)
+    )
+  }
 
 const actions = {
   invite,
   withdraw,
   remove,
-  "set-place": setMembersPlace,
-  "remove-place": removeMembersPlace
+  "set-place": ofMember(setMembersPlace),
+  "remove-place": ofMember(removeMembersPlace)
 }
 
 const isAction = (text: string | undefined): text is keyof typeof actions =>
@@ -410,7 +389,7 @@ export const changeMembersHandler = (
     Effect.fnUntraced(function* (inside, form) {
       const action = form.get("action")
       if (!isAction(action)) return yield* new ForgedForm({ reason: "field_missing" })
-      const act = () => actions[action](services, accounts, inside, form)
+      const act = () => actions[action]({ services, accounts, inside, form })
       return yield* action === "withdraw" ? act() : withPassword(services, inside, form, act)
     })
   )

@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { collectAll } from "../../core/engine/lists.ts"
-import { type Active, isActive, normaliseEmail } from "../../core/people/Account.ts"
+import { type Active, normaliseEmail } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
 import { readPlace, removePlace, setPlace } from "../../core/people/places.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
@@ -102,8 +102,8 @@ export const findUser = ({ accounts, workspace }: Administration, text: string) 
     const [normal, id] = [normaliseEmail(text), readUser(text)]
     const byEmail = Option.isNone(normal) ? Option.none() : yield* accounts.book.byEmail(workspace.id, normal.value)
     if (Option.isSome(byEmail)) return byEmail.value
-    const byId = Option.isNone(id) ? Option.none() : yield* accounts.book.find(workspace.id, id.value)
-    return Option.getOrUndefined(Option.filter(byId, isActive)) ?? (yield* notFound("There is no such account."))
+    const byId = Option.isNone(id) ? Option.none() : yield* accounts.book.findActive(workspace.id, id.value)
+    return Option.getOrUndefined(byId) ?? (yield* notFound("There is no such account."))
   })
 
 /** The grants of people, each that ends told in the audit stream. */

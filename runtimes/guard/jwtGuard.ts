@@ -118,7 +118,7 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     const sibling = within === 0 ? undefined : questions.get(grant)
     if (sibling === undefined) return begin([name, grant], text, name, grant)
     const stood = await sibling
-    // A bad one is about the sibling alone.
+    // That the other token is no good says nothing of this one.
     return stood === false ? (questions.get(name) ?? begin([name], text, name, grant)) : stood
   }
 
