@@ -1,4 +1,4 @@
-import { Option, Schema } from "effect"
+import { Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import { PlaceId, UserId } from "../rules/Id.ts"
@@ -25,10 +25,10 @@ const form = /^[^\s@\p{C}\p{DI}]+@[^\s@\p{C}\p{DI}]+$/u
  * NFKC, lower case, NFKC again because lower case can undo it, and trimmed: the same letters from
  * another keyboard are the same address. Whether mail arrives there is not checked.
  */
-export const normaliseEmail = (text: string): Option.Option<Email> => {
+export const normaliseEmail = (text: string): Email | undefined => {
   const normal = text.normalize("NFKC").toLowerCase().normalize("NFKC").trim()
   // The check above is what the brand `Email` stands for.
-  return normal.length <= emailLength && form.test(normal) ? Option.some(normal as Email) : Option.none()
+  return normal.length <= emailLength && form.test(normal) ? (normal as Email) : undefined
 }
 
 /** The key of a login: a digest, so that keys in the store contain no email address. */
@@ -116,7 +116,11 @@ export const Account = Schema.TaggedUnion({
 })
 export type Account = typeof Account.Type
 export type Active = typeof Account.cases.Active.Type
-export const isActive = Account.guards.Active
+
+/** The account, if its person may sign in. */
+export const activeOf = (account: Account | undefined): Active | undefined =>
+  account?._tag === "Active" ? account : undefined
+
 export type Leaving = typeof Account.cases.Leaving.Type
 
 const day = 24 * 60 * 60 * 1000

@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Result } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
@@ -15,8 +15,8 @@ import {
   type Active,
   accountKind,
   accountsOwner,
+  activeOf,
   type Email,
-  isActive,
   type Leaving,
   loginIdOf,
   loginKind,
@@ -41,22 +41,22 @@ type Storing = StorageUnavailable | Contended
 /** The accounts of a workspace, and the logins that lead to them. */
 export interface AccountBook {
   readonly newId: () => UserId
-  readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Option.Option<Account>, StorageUnavailable>
+  readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Account | undefined, StorageUnavailable>
   /** One who may sign in. */
-  readonly findActive: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Option.Option<Active>, StorageUnavailable>
-  readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Option.Option<Active>, StorageUnavailable>
+  readonly findActive: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Active | undefined, StorageUnavailable>
+  readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Active | undefined, StorageUnavailable>
   /** `link_spent` if the id is in use, `email_taken` if the email signs in to another account. */
   readonly open: (
     workspace: WorkspaceId,
     opening: Opening,
     now: Instant
   ) => Effect.Effect<Active, AccountRefusal | Storing>
-  /** Changes an active account; none if there is no such account or the change declines. */
+  /** Changes an active account; `undefined` if there is no such account or the change declines. */
   readonly change: (
     workspace: WorkspaceId,
     id: UserId,
-    change: (account: Active) => Option.Option<Account>
-  ) => Effect.Effect<Option.Option<Account>, Storing>
+    change: (account: Active) => Account | undefined
+  ) => Effect.Effect<Account | undefined, Storing>
   /** The same, for a change that says why it declines; `unknown` if there is no such account. */
   readonly decide: <E>(
     workspace: WorkspaceId,
@@ -79,8 +79,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   const accounts = makeRecords(storage, accountKind)
   const logins = makeRecords(storage, loginKind)
 
-  const find = (workspace: WorkspaceId, id: UserId) =>
-    Effect.map(accounts.get(workspace, id), (kept) => Option.fromUndefinedOr(kept?.value))
+  const find = (workspace: WorkspaceId, id: UserId) => Effect.map(accounts.get(workspace, id), (kept) => kept?.value)
 
   const decided = <A, E>(outcome: Effect.Effect<Result.Result<A, E>, Storing>) =>
     Effect.flatMap(outcome, Effect.fromResult)
@@ -163,12 +162,12 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   return {
     newId: () => userIdOf(entropy.bytes(idLength)),
     find,
-    findActive: (workspace, id) => Effect.map(find(workspace, id), Option.filter(isActive)),
+    findActive: (workspace, id) => Effect.map(find(workspace, id), activeOf),
     byEmail: Effect.fn("people.findByEmail")(function* (workspace, email) {
       const login = (yield* logins.get(workspace, loginIdOf(email)))?.value
       // Two reads in any case: an unknown email must take as long as a known one.
-      const account = yield* find(workspace, login?.account ?? noAccount)
-      return Option.filter(account, (found): found is Active => isActive(found) && found.email === email)
+      const account = activeOf(yield* find(workspace, login?.account ?? noAccount))
+      return account?.email === email ? account : undefined
     }),
     open: Effect.fn("people.openAccount")(function* (workspace, opening, now) {
       const attempt = base64Url(entropy.bytes(attemptLength))
@@ -180,10 +179,8 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
     change: (workspace, id, change) =>
       decided(
         transact(accounts, entropy, workspace, id, (account) => {
-          const next = account?._tag === "Active" ? change(account) : Option.none<Account>()
-          return Option.isNone(next)
-            ? answer(Option.none<Account>())
-            : answerAndKeep<Option.Option<Account>, Account>(next.value, next)
+          const next = account?._tag === "Active" ? change(account) : undefined
+          return next === undefined ? answer(undefined) : answerAndKeep<Account | undefined, Account>(next, next)
         })
       ),
     decide: <E>(workspace: WorkspaceId, id: UserId, decide: (account: Active) => Result.Result<Active, E>) =>

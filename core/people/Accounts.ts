@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { makeOnce, type Once } from "../engine/Once.ts"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { HttpRequest } from "../http/Http.ts"
@@ -68,11 +68,8 @@ export class Accounts extends Context.Service<
     readonly signIn: SignIn
     /** Tells the other processes over the store of failed sign-ins, and hears of theirs. */
     readonly shareFailures: Sharing
-    /** The session of a request; none if its account was removed or changed its password. */
-    readonly here: (
-      workspace: Workspace,
-      request: HttpRequest
-    ) => Effect.Effect<Option.Option<Here>, StorageUnavailable>
+    /** The session of a request; `undefined` if its account was removed or changed its password. */
+    readonly here: (workspace: Workspace, request: HttpRequest) => Effect.Effect<Here | undefined, StorageUnavailable>
     /** `id`: the account that the link may open, if a link led here. `claim` runs once the draft is accepted. */
     readonly open: (
       workspace: WorkspaceId,
@@ -111,11 +108,10 @@ export class Accounts extends Context.Service<
   static readonly layer = (options: AccountsOptions = {}) => Layer.effect(Accounts, makeAccounts(options))
 }
 
-const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> =>
-  Option.match(normaliseEmail(text), {
-    onNone: () => Effect.fail(new AccountRefusal({ reason: "email_malformed" })),
-    onSome: Effect.succeed
-  })
+const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> => {
+  const email = normaliseEmail(text)
+  return email === undefined ? new AccountRefusal({ reason: "email_malformed" }) : Effect.succeed(email)
+}
 
 const readName = (text: string): Effect.Effect<string | null, AccountRefusal> => {
   // Control characters, lone surrogates and line ends cannot be stored or shown.
@@ -135,36 +131,33 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
   const book = makeAccountBook(storage, entropy)
   const sessions = makeSessions(storage, entropy, policy.sessionTtl)
   const passwords = makePasswords(yield* PasswordHasher)
-  const throttle = options.throttled === false ? Option.none() : Option.some(new SignInThrottle())
+  const throttle = options.throttled === false ? undefined : new SignInThrottle()
 
   const changed = (
     workspace: WorkspaceId,
     id: UserId,
-    change: (account: Active) => Option.Option<Active>,
+    change: (account: Active) => Active | undefined,
     otherwise: AccountRefusal["reason"] = "unknown"
   ) =>
     Effect.flatMap(book.change(workspace, id, change), (account) =>
-      Option.isSome(account) && account.value._tag === "Active"
-        ? Effect.succeed(account.value)
-        : new AccountRefusal({ reason: otherwise })
+      account?._tag === "Active" ? Effect.succeed(account) : new AccountRefusal({ reason: otherwise })
     )
 
   const here = Effect.fn("people.findSession")(function* (workspace: Workspace, request: HttpRequest) {
     const secret = readSessionCookie(workspace, request)
-    if (Option.isNone(secret)) return Option.none<Here>()
+    if (secret === undefined) return undefined
     const now = yield* currentInstant
-    const session = yield* sessions.find(workspace.id, secret.value, now)
-    if (Option.isNone(session)) return Option.none<Here>()
-    const account = yield* book.find(workspace.id, session.value.account)
-    const found = Option.getOrUndefined(account)
-    if (found?._tag !== "Active" || found.epoch !== session.value.epoch) return Option.none<Here>()
+    const session = yield* sessions.find(workspace.id, secret, now)
+    if (session === undefined) return undefined
+    const account = yield* book.findActive(workspace.id, session.account)
+    if (account === undefined || account.epoch !== session.epoch) return undefined
     yield* cleanUpOrWarn(
       workspace.id,
-      sessions.use(workspace.id, session.value, now),
+      sessions.use(workspace.id, session, now),
       "the last use of a session could not be noted",
-      { account: found.id }
+      { account: account.id }
     )
-    return Option.some<Here>({ session: session.value, account: found })
+    return { session, account } satisfies Here
   })
 
   const finishSessions = Effect.fn("people.finishSessions")(function* (
@@ -174,7 +167,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
   ): Effect.fn.Return<void, Storing> {
     yield* endSessions(sessions, workspace, account.id, ({ epoch }) => epoch < account.epoch, farewell)
     yield* book.change(workspace.id, account.id, ({ endsSessions, ...found }) =>
-      endsSessions === true && found.epoch === account.epoch ? Option.some(found) : Option.none()
+      endsSessions === true && found.epoch === account.epoch ? found : undefined
     )
   })
 
@@ -186,10 +179,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     once: makeOnce(storage),
     passwords,
     signIn: makeSignIn(book, passwords, sessions, throttle),
-    shareFailures: Option.match(throttle, {
-      onNone: () => Effect.succeed(0),
-      onSome: (counters) => counters.sharing(storage, entropy)
-    }),
+    shareFailures: throttle === undefined ? Effect.succeed(0) : throttle.sharing(storage, entropy),
     here,
     open: Effect.fn("people.open")(function* (workspace, draft, id = book.newId(), claim = Effect.void) {
       const email = yield* readEmail(draft.email)
@@ -208,17 +198,11 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
         network: undefined,
         device
       }
-      return throttled(
-        throttle,
-        attempt,
-        now,
-        passwords.verify(password, Option.some(account.password), "known"),
-        (fits) => fits
-      )
+      return throttled(throttle, attempt, now, passwords.verify(password, account.password, "known"), (fits) => fits)
     },
     changePassword: Effect.fn("people.changePassword")(function* (workspace, id, typed, farewell, confirmed) {
-      const account = Option.getOrUndefined(yield* book.find(workspace.id, id))
-      if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })
+      const account = yield* book.findActive(workspace.id, id)
+      if (account === undefined) return yield* new AccountRefusal({ reason: "unknown" })
       const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
       const password = yield* passwords.hash(fit, "known")
       const next = yield* changed(
@@ -226,8 +210,8 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
         id,
         (found) =>
           found.epoch === (confirmed ?? found.epoch)
-            ? Option.some({ ...found, password, epoch: found.epoch + 1, endsSessions: true })
-            : Option.none(),
+            ? { ...found, password, epoch: found.epoch + 1, endsSessions: true }
+            : undefined,
         confirmed === undefined ? "unknown" : "wrong_password"
       )
       // The sessions have already ended, by their epoch.
@@ -242,7 +226,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     finishSessions,
     rename: Effect.fn("people.rename")(function* (workspace, id, typed) {
       const name = yield* readName(typed)
-      return yield* changed(workspace, id, (found) => Option.some({ ...found, name }))
+      return yield* changed(workspace, id, (found) => ({ ...found, name }))
     })
   })
 })

@@ -1,4 +1,4 @@
-import { Option, Redacted } from "effect"
+import { Redacted } from "effect"
 import { seeOther } from "../http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../http/Http.ts"
 import type { Millis } from "../rules/Instant.ts"
@@ -65,9 +65,9 @@ const valuesOf = (workspace: Workspace, request: HttpRequest, cookie: Cookie): R
 }
 
 /** The value if there is exactly one: of two, one may have been planted by another site. */
-export const readCookie = (workspace: Workspace, request: HttpRequest, cookie: Cookie): Option.Option<string> => {
+export const readCookie = (workspace: Workspace, request: HttpRequest, cookie: Cookie): string | undefined => {
   const [value, ...others] = valuesOf(workspace, request, cookie)
-  return value !== undefined && others.length === 0 && cookie.form.test(value) ? Option.some(value) : Option.none()
+  return value !== undefined && others.length === 0 && cookie.form.test(value) ? value : undefined
 }
 
 const pathOf = (workspace: OpenWorkspace, cookie: Cookie): string => {
@@ -102,16 +102,14 @@ const sessionPathOf = (secret: string): string =>
   `${sessionPaths}/${digestOf(`session path ${secret}`).slice(0, sessionPathLength)}`
 
 /** The cookie's secret. Below a session's own path only that session's counts, whatever else another program has set. */
-export const readSessionCookie = (workspace: OpenWorkspace, request: HttpRequest): Option.Option<SessionSecret> => {
+export const readSessionCookie = (workspace: OpenWorkspace, request: HttpRequest): SessionSecret | undefined => {
   const { sessionPath = "" } = workspace
   const text = hasSessionPaths(workspace)
-    ? Option.fromUndefinedOr(
-        valuesOf(workspace, request, sessionCookie).find(
-          (value) => sessionCookie.form.test(value) && sameDigest(sessionPathOf(value), sessionPath)
-        )
+    ? valuesOf(workspace, request, sessionCookie).find(
+        (value) => sessionCookie.form.test(value) && sameDigest(sessionPathOf(value), sessionPath)
       )
     : readCookie(workspace, request, sessionCookie)
-  return Option.map(text, (text) => Redacted.make(text, { label: "session" }))
+  return text === undefined ? undefined : Redacted.make(text, { label: "session" })
 }
 
 export const clearSessionCookie = (workspace: OpenWorkspace) => clearCookie(workspace, sessionCookie)

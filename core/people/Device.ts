@@ -1,4 +1,3 @@
-import { Option } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import type { Mac } from "../codec/Sha256.ts"
 import type { HttpRequest } from "../http/Http.ts"
@@ -47,16 +46,15 @@ export const knownDevice = (
   request: HttpRequest,
   login: Digest,
   now: Instant
-): Option.Option<string> =>
-  Option.flatMap(readCookie(workspace, request, deviceCookie), (value) => {
-    const [keyId = "", nonce = "", at = "", mac = ""] = value.split(".")
-    const key = sealer.find(keyId)
-    if (key === undefined) return Option.none()
-    const isOf = (known: Mac | undefined) => known !== undefined && sameDigest(mac, macOf(known, login, nonce, at))
-    if (!isOf(sealer.under(key, workspace, "session")) && !isOf(sealer.before(key, workspace, "session"))) {
-      return Option.none()
-    }
-    // Holds: the MAC shows that this server wrote the number.
-    const since = Number.parseInt(at, 36) as Instant
-    return hasPassed(later(since, deviceTtl), now) ? Option.none() : Option.some(nonce)
-  })
+): string | undefined => {
+  const [keyId = "", nonce = "", at = "", mac = ""] = readCookie(workspace, request, deviceCookie)?.split(".") ?? []
+  const key = sealer.find(keyId)
+  if (key === undefined) return undefined
+  const isOf = (known: Mac | undefined) => known !== undefined && sameDigest(mac, macOf(known, login, nonce, at))
+  if (!isOf(sealer.under(key, workspace, "session")) && !isOf(sealer.before(key, workspace, "session"))) {
+    return undefined
+  }
+  // Holds: the MAC shows that this server wrote the number.
+  const since = Number.parseInt(at, 36) as Instant
+  return hasPassed(later(since, deviceTtl), now) ? undefined : nonce
+}

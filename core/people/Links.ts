@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
@@ -56,13 +56,13 @@ export interface Links {
     { readonly secret: Redacted.Redacted<string>; readonly link: Link },
     StorageUnavailable | Contended
   >
-  /** None if the link never existed, was withdrawn or has expired. */
+  /** `undefined` if the link never existed, was withdrawn or has expired. */
   readonly find: (
     workspace: WorkspaceId,
     secret: string,
     now: Instant
-  ) => Effect.Effect<Option.Option<Link>, StorageUnavailable>
-  readonly byId: (workspace: WorkspaceId, id: Digest) => Effect.Effect<Option.Option<Link>, StorageUnavailable>
+  ) => Effect.Effect<Link | undefined, StorageUnavailable>
+  readonly byId: (workspace: WorkspaceId, id: Digest) => Effect.Effect<Link | undefined, StorageUnavailable>
   readonly remove: (workspace: WorkspaceId, id: Digest) => Effect.Effect<void, StorageUnavailable>
   readonly list: (
     workspace: WorkspaceId,
@@ -76,8 +76,7 @@ const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service"]): Links => {
   const records = makeRecords(storage, linkKind)
-  const byId = (workspace: WorkspaceId, id: Digest) =>
-    Effect.map(records.get(workspace, id), (kept) => Option.fromUndefinedOr(kept?.value))
+  const byId = (workspace: WorkspaceId, id: Digest) => Effect.map(records.get(workspace, id), (kept) => kept?.value)
 
   return {
     make: Effect.fn("people.makeLink")(function* (workspace, make) {
@@ -91,11 +90,10 @@ export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service
     }),
     find: (workspace, secret, now) =>
       isLinkSecret(secret)
-        ? Effect.map(
-            byId(workspace, digestOf(secret)),
-            Option.filter((link) => !hasPassed(link.expiresAt, now))
+        ? Effect.map(byId(workspace, digestOf(secret)), (link) =>
+            link === undefined || hasPassed(link.expiresAt, now) ? undefined : link
           )
-        : Effect.succeedNone,
+        : Effect.succeed(undefined),
     byId,
     remove: (workspace, id) => records.remove(workspace, id),
     list: (workspace, tag, slice) => records.list(workspace, linksOwner(tag), slice)

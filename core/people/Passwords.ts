@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Result, Semaphore } from "effect"
+import { Effect, Redacted, Result, Semaphore } from "effect"
 import { regionOf } from "../ports/Limiter.ts"
 import type { PasswordHasher } from "../ports/PasswordHasher.ts"
 import { Overloaded } from "../rules/Refusal.ts"
@@ -56,7 +56,7 @@ export const fitPassword = (
 export interface Passwords {
   readonly hash: (password: Password, who: Waiting) => Effect.Effect<string, Overloaded>
   /** Takes as long without a hash, so that the time does not tell whether there is an account. */
-  readonly verify: (password: Password, hash: Option.Option<string>, who: Waiting) => Effect.Effect<boolean, Overloaded>
+  readonly verify: (password: Password, hash: string | undefined, who: Waiting) => Effect.Effect<boolean, Overloaded>
   readonly isOutdated: (hash: string) => boolean
 }
 
@@ -100,9 +100,9 @@ export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
     hash: (password, who) => bounded(hasher.hash(normal(password)), who),
     verify: (password, hash, who) => {
       const typed = normal(password)
-      return Option.isNone(hash) || isTooLong(typed)
+      return hash === undefined || isTooLong(typed)
         ? Effect.as(bounded(hasher.verify(nothing, hasher.decoy), who), false)
-        : bounded(hasher.verify(typed, hash.value), who)
+        : bounded(hasher.verify(typed, hash), who)
     },
     isOutdated: hasher.isOutdated
   }

@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { collectAll } from "../engine/lists.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
@@ -90,7 +90,7 @@ export interface Sessions {
     workspace: WorkspaceId,
     secret: SessionSecret,
     now: Instant
-  ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
+  ) => Effect.Effect<Session | undefined, StorageUnavailable>
   /** Notes that it is in use, where the last note is some minutes old. */
   readonly use: (
     workspace: WorkspaceId,
@@ -144,7 +144,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
     }),
     find: (workspace, secret, now) =>
       Effect.map(records.get(workspace, sessionIdOf(secret)), (kept) =>
-        Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
+        kept === undefined || hasPassed(kept.value.expiresAt, now) ? undefined : kept.value
       ),
     use: (workspace, session, now) =>
       isStale(session, now)

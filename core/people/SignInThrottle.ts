@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { makeRecords } from "../engine/Records.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -88,26 +88,26 @@ export class SignInThrottle {
   readonly #regions = new FailureTable(share("sign_in_first_try", 8, 60 * minute), this.#toTell)
 
   /** Counts the attempt, or says how long it has to wait. */
-  begin(attempt: Attempt, now: Instant): Option.Option<TooManyRequests> {
+  begin(attempt: Attempt, now: Instant): TooManyRequests | undefined {
     const { workspace, login, network, device } = attempt
     if (device !== undefined) return this.#climb(this.#devices, "sign_in_device", attempt, now)
 
     const loginWait = this.#logins.wait(workspace, login, now)
     const isFirst = network !== undefined && this.#pairs.count(workspace, `${login} ${network}`, now) === 0
     if (loginWait > 0 && !(isFirst && this.#isWelcome(workspace, `${login} ${regionOf(network)}`, now))) {
-      return Option.some(refused("sign_in_login", loginWait))
+      return refused("sign_in_login", loginWait)
     }
     if (network !== undefined) {
       const networkWait = this.#networks.wait(workspace, network, now)
-      if (networkWait > 0) return Option.some(refused("sign_in_network", networkWait))
+      if (networkWait > 0) return refused("sign_in_network", networkWait)
       const regionWait = this.#around.wait(workspace, regionOf(network), now)
-      if (regionWait > 0) return Option.some(refused("sign_in_network_region", regionWait))
+      if (regionWait > 0) return refused("sign_in_network_region", regionWait)
       const steep = this.#climb(this.#pairs, "sign_in_pair", attempt, now)
-      if (Option.isSome(steep)) return steep
+      if (steep !== undefined) return steep
       for (const [shared, of] of this.#placesOf(network)) shared.begin(workspace, of, now)
     }
     this.#logins.begin(workspace, login, now)
-    return Option.none()
+    return undefined
   }
 
   /** The password was right: the attempt no longer counts, and the slope starts again. */
@@ -171,15 +171,15 @@ export class SignInThrottle {
     return true
   }
 
-  #climb(table: FailureTable, limit: string, attempt: Attempt, now: Instant): Option.Option<TooManyRequests> {
+  #climb(table: FailureTable, limit: string, attempt: Attempt, now: Instant): TooManyRequests | undefined {
     const [, key] = this.#slopeOf(attempt)
     const wait = table.wait(attempt.workspace, key, now)
     if (wait > 0) {
       table.ask(attempt.workspace, key)
-      return Option.some(refused(limit, wait))
+      return refused(limit, wait)
     }
     table.begin(attempt.workspace, key, now)
-    return Option.none()
+    return undefined
   }
 }
 

@@ -1,4 +1,3 @@
-import { Option } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { csrfField, isCsrfField } from "../http/csrf.ts"
 import type { Parameters } from "../http/form.ts"
@@ -20,19 +19,17 @@ const binding = (value: string) => `form ${value}`
 
 /** The hidden field and the cookie that it is bound to; two tabs share one cookie. */
 export const drawForm = (services: Services, call: Call): { readonly csrf: string; readonly headers: HeaderPairs } => {
-  const value = Option.getOrElse(readCookie(call.workspace, call.request, formCookie), () =>
-    base64Url(services.entropy.bytes(valueLength))
-  )
+  const value = readCookie(call.workspace, call.request, formCookie) ?? base64Url(services.entropy.bytes(valueLength))
   return {
     csrf: csrfField(services.keys.current(), call.workspace, binding(value)),
     headers: [setCookie(call.workspace, formCookie, value, lasts)]
   }
 }
 
-export const isOwnForm = (services: Services, call: Call, form: Parameters): boolean =>
-  Option.match(readCookie(call.workspace, call.request, formCookie), {
-    onNone: () => false,
-    onSome: (value) => isCsrfField(services.keys.current(), call.workspace, binding(value), form.get("csrf") ?? "")
-  })
+export const isOwnForm = (services: Services, call: Call, form: Parameters): boolean => {
+  const value = readCookie(call.workspace, call.request, formCookie)
+  const field = form.get("csrf") ?? ""
+  return value !== undefined && isCsrfField(services.keys.current(), call.workspace, binding(value), field)
+}
 
 export const forgetForm = (workspace: Workspace) => clearCookie(workspace, formCookie)

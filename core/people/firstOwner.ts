@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { currentInstant, later } from "../rules/Instant.ts"
 import type { Contended, Overloaded } from "../rules/Refusal.ts"
@@ -43,14 +43,14 @@ export const ensureOwner = Effect.fn("people.ensureOwner")(function* (
 })
 
 /**
- * The one-time address where the first owner makes an account; none if there is an account. It holds
+ * The one-time address where the first owner makes an account; `undefined` if there is an account. It holds
  * a secret, so it belongs in the terminal of the operator who starts the server, and in no log.
  */
 export const makeSetUpLink = Effect.fn("people.makeSetUpLink")(function* (
   accounts: Accounts["Service"],
   workspace: Workspace
-): Effect.fn.Return<Option.Option<Redacted.Redacted<string>>, StorageUnavailable | Contended> {
-  if (yield* hasAccounts(accounts, workspace.id)) return Option.none()
+): Effect.fn.Return<Redacted.Redacted<string> | undefined, StorageUnavailable | Contended> {
+  if (yield* hasAccounts(accounts, workspace.id)) return undefined
   const now = yield* currentInstant
   const { secret } = yield* accounts.links.make(workspace.id, (id) => ({
     _tag: "SetUp",
@@ -60,5 +60,5 @@ export const makeSetUpLink = Effect.fn("people.makeSetUpLink")(function* (
     expiresAt: later(now, accounts.policy.setUpTtl)
   }))
   const url = `${endpointUrl(workspace, "/set-up")}?token=${Redacted.value(secret)}`
-  return Option.some(Redacted.make(url, { label: "set-up link" }))
+  return Redacted.make(url, { label: "set-up link" })
 })

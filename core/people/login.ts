@@ -113,11 +113,11 @@ export const loginPageHandler = (services: Services, accounts: Accounts["Service
     const { parameters } = readParameters(call.request.query)
     const returnUrl = safeReturnUrl(call.workspace, parameters.get("return_to"))
     // Any stranger may write a link: nothing is filled in but what is an email.
-    const hinted = Option.getOrUndefined(normaliseEmail(parameters.get("login_hint") ?? ""))
+    const hinted = normaliseEmail(parameters.get("login_hint") ?? "")
     const filled = hinted === undefined ? {} : { email: hinted }
     const here = yield* accounts.here(call.workspace, call.request)
-    if (Option.isSome(here)) {
-      const { email } = here.value.account
+    if (here !== undefined) {
+      const { email } = here.account
       const told = asksForLogin(returnUrl) ? { email, notice: onceMore } : { ...filled, signedInAs: email }
       return yield* draw(services, call, 200, { returnUrl, ...told })
     }
@@ -155,9 +155,10 @@ const forgedLogin = Effect.fnUntraced(function* (
   yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))
   const here = yield* accounts.here(call.workspace, call.request)
   const seeks = call.workspace.sessionPath === undefined ? { seeks: { left: undefined } } : {}
-  const told = Option.isNone(here)
-    ? { problem: outdated, ...seeks }
-    : { problem: overtaken, ...(asksForLogin(model.returnUrl) ? {} : { signedInAs: here.value.account.email }) }
+  const told =
+    here === undefined
+      ? { problem: outdated, ...seeks }
+      : { problem: overtaken, ...(asksForLogin(model.returnUrl) ? {} : { signedInAs: here.account.email }) }
   return yield* draw(services, call, 403, { ...model, ...told })
 })
 

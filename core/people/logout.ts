@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
@@ -55,7 +55,7 @@ export const signedOutPage = (place: Place, session?: Document["session"]): Docu
  * its answer could clear one, so that any site could sign a person out.
  */
 const signedOut = (services: Services, call: Call): HttpResponse => {
-  const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
+  const brought = readSessionCookie(call.workspace, call.request) !== undefined
   const headers = brought ? [clearSessionCookie(call.workspace)] : []
   const asked = call.request.method !== "POST"
   return services.pages.show(
@@ -70,10 +70,10 @@ const signedOut = (services: Services, call: Call): HttpResponse => {
 export const logoutPageHandler = (services: Services, accounts: Accounts["Service"]): Handler =>
   Effect.fn("people.logoutPage")(function* (call) {
     const here = yield* accounts.here(call.workspace, call.request)
-    if (Option.isNone(here)) return signedOut(services, call)
-    const csrf = fieldFor(services, call, here.value.session.id)
+    if (here === undefined) return signedOut(services, call)
+    const csrf = fieldFor(services, call, here.session.id)
     return services.pages.show(call.workspace, 200, (place) =>
-      signOutPage(place, { account: here.value.account.email, csrf })
+      signOutPage(place, { account: here.account.email, csrf })
     )
   })
 
@@ -82,10 +82,10 @@ export const logoutFormHandler = (services: Services, accounts: Accounts["Servic
     const form = yield* Effect.fromResult(readForm(call.request))
     const secret = readSessionCookie(call.workspace, call.request)
     // A form of another site has no cookie even if there is a session; the redirect's request has it.
-    if (Option.isNone(secret)) return seeOther(`${pagesPath(call.workspace)}/logout`)
+    if (secret === undefined) return seeOther(`${pagesPath(call.workspace)}/logout`)
     const here = yield* accounts.here(call.workspace, call.request)
-    if (Option.isNone(here)) return signedOut(services, call)
-    const { session, account } = here.value
+    if (here === undefined) return signedOut(services, call)
+    const { session, account } = here
     yield* requireOwn(services, call, session.id, form)
     const farewell = farewellBy(services, call, account.id)
     yield* endSessions(accounts.sessions, call.workspace, account.id, [session.id], farewell)

@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import { takeOfAddress } from "../http/addressLimit.ts"
 import { noteOf, refused } from "../http/audit.ts"
@@ -43,14 +43,12 @@ const arrive = Effect.fn("people.openLink")(function* (
   call: Call,
   tag: Link["_tag"],
   token: string
-): Effect.fn.Return<Option.Option<Arrival>, StorageUnavailable> {
-  const found = yield* accounts.links.find(call.workspace.id, token, call.now)
-  const link = Option.getOrUndefined(found)
-  if (link?._tag !== tag) return Option.none()
-  if (link._tag === "SetUp" && (yield* hasAccounts(accounts, call.workspace.id))) return Option.none()
+): Effect.fn.Return<Arrival | undefined, StorageUnavailable> {
+  const link = yield* accounts.links.find(call.workspace.id, token, call.now)
+  if (link?._tag !== tag) return undefined
+  if (link._tag === "SetUp" && (yield* hasAccounts(accounts, call.workspace.id))) return undefined
   const account = yield* accounts.book.find(call.workspace.id, link.account)
-  const isOpen = Option.isNone(account) || account.value._tag === "Reserved"
-  return isOpen ? Option.some({ link, token }) : Option.none()
+  return account === undefined || account._tag === "Reserved" ? { link, token } : undefined
 })
 
 const draw = (
@@ -80,7 +78,7 @@ export const newcomerPage = (services: Services, accounts: Accounts["Service"], 
   Effect.fn("people.newcomerPage")(function* (call) {
     const token = readParameters(call.request.query).parameters.get("token") ?? ""
     const arrival = yield* arrive(accounts, call, tag, token)
-    return Option.isNone(arrival) ? spent(services, call) : draw(services, accounts, call, 200, arrival.value, {})
+    return arrival === undefined ? spent(services, call) : draw(services, accounts, call, 200, arrival, {})
   })
 
 /** Each start without an account prints a set-up link, so several may be valid: only one of them sets up. */
@@ -93,7 +91,7 @@ const claimOf = ({ once }: Accounts["Service"], { workspace }: Call, link: Link)
 
 const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: Call, link: Link, form: Parameters) {
   const email = form.get("email") ?? ""
-  const typed = Option.getOrUndefined(normaliseEmail(email))
+  const typed = normaliseEmail(email)
   if (link._tag === "Invitation" && link.email !== null && typed !== link.email) {
     return yield* new AccountRefusal({ reason: "email_not_invited" })
   }
@@ -137,11 +135,10 @@ export const newcomerForm = (services: Services, accounts: Accounts["Service"], 
   Effect.fn("people.newcomerForm")(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     yield* takeOfAddress(services.limiter, call, allowances.signIn)
-    const found = yield* arrive(accounts, call, tag, form.get("token") ?? "")
+    const arrival = yield* arrive(accounts, call, tag, form.get("token") ?? "")
     const refuse = (reason: AccountRefusal["reason"]) =>
       noteOf(services, call, { _tag: "AccountRefused", change: "created", reason })
-    if (Option.isNone(found)) return yield* Effect.as(refuse("link_spent"), spent(services, call))
-    const arrival = found.value
+    if (arrival === undefined) return yield* Effect.as(refuse("link_spent"), spent(services, call))
     const typed = { name: form.get("name") ?? "", email: form.get("email") ?? "" }
     if (!isOwnForm(services, call, form)) {
       yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))

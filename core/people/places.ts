@@ -1,4 +1,4 @@
-import { Effect, Option, Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { PlaceId, type UserId } from "../rules/Id.ts"
@@ -78,7 +78,7 @@ export const setPlace = Effect.fn("people.setPlace")(function* (
   user: UserId,
   place: Membership
 ): Effect.fn.Return<Active, AccountRefusal | BadPlace | Storing> {
-  const before = Option.getOrUndefined(yield* accounts.book.findActive(workspace, user))
+  const before = yield* accounts.book.findActive(workspace, user)
   const left = (before?.leftPlaces ?? []).filter(({ id }) => id === place.id)
   // It is forgotten that they left it, so what they had there ends before.
   if (left.length > 0) yield* endPlaces(grants, workspace, user, [place.id])
@@ -117,10 +117,10 @@ export const removePlace = Effect.fn("people.removePlace")(function* (
   const changed = yield* accounts.book.change(workspace, user, (account) => {
     const { leftPlaces = [], places = [] } = account
     return places.some(({ id }) => id === place)
-      ? Option.some({ ...without(account, place), leftPlaces: [...leftPlaces, { id: place, since }] })
-      : Option.none()
+      ? { ...without(account, place), leftPlaces: [...leftPlaces, { id: place, since }] }
+      : undefined
   })
-  if (Option.isNone(changed)) return "unknown"
+  if (changed === undefined) return "unknown"
   yield* noted
   const isFinished = yield* cleanUpOrWarn(
     workspace,

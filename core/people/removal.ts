@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Grants } from "../engine/Grants.ts"
 import type { Logouts } from "../engine/Logouts.ts"
 import { collectAll, forEachItem } from "../engine/lists.ts"
@@ -91,13 +91,13 @@ const finishPlaces = Effect.fn("people.finishPlaces")(function* (
 ): Effect.fn.Return<void, Storing> {
   const now = yield* currentInstant
   // As it is now: since the accounts were listed, an owner may have given a place back.
-  const account = Option.getOrUndefined(yield* accounts.book.findActive(workspace, id))
+  const account = yield* accounts.book.findActive(workspace, id)
   if (account === undefined) return
   const { leftPlaces = [] } = account
   const left = leftPlaces.map((place) => place.id)
   yield* endPlaces(grants, workspace, id, left)
   const done = leftPlaces.filter(({ since }) => hasPassed(later(since, leavingFor), now))
-  if (done.length > 0) yield* accounts.book.change(workspace, id, (found) => Option.some(withoutLeft(found, done)))
+  if (done.length > 0) yield* accounts.book.change(workspace, id, (found) => withoutLeft(found, done))
 })
 
 /** Invitations of a removed owner end too: the owner may have left one for a friend, or for coming back. */
@@ -141,10 +141,7 @@ const startLeaving = Effect.fn("people.startLeaving")(function* (
   id: UserId
 ): Effect.fn.Return<Leaving, AccountRefusal | Storing> {
   const since = yield* currentInstant
-  const changed = yield* accounts.book.change(workspace.id, id, (account) =>
-    Option.some({ ...account, _tag: "Leaving", since })
-  )
-  const left = Option.getOrUndefined(changed)
+  const left = yield* accounts.book.change(workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since }))
   if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
   if (left.role !== "owner") return left
   const takeBack = accounts.book.restore(workspace.id, left)

@@ -1,4 +1,4 @@
-import { Cause, Effect, Option, Schema } from "effect"
+import { Cause, Effect, Schema } from "effect"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
@@ -18,26 +18,25 @@ const isOverloaded = Schema.is(Overloaded)
  * turned away for want of time counts against its network.
  */
 export const throttled = <A, E>(
-  throttle: Option.Option<SignInThrottle>,
+  throttle: SignInThrottle | undefined,
   attempt: Attempt,
   now: Instant,
   trying: Effect.Effect<A, E>,
   wasRight: (outcome: A) => boolean
 ): Effect.Effect<A, E | TooManyRequests> => {
-  if (Option.isNone(throttle)) return trying
-  const { value: counters } = throttle
+  if (throttle === undefined) return trying
   return Effect.gen(function* () {
-    const tooMany = counters.begin(attempt, now)
-    if (Option.isSome(tooMany)) return yield* tooMany.value
+    const tooMany = throttle.begin(attempt, now)
+    if (tooMany !== undefined) return yield* tooMany
     const outcome = yield* Effect.onError(trying, (cause) =>
       Effect.sync(() => {
         const turnedAway = cause.reasons.some((reason) => Cause.isFailReason(reason) && isOverloaded(reason.error))
-        if (turnedAway) counters.turnAway(attempt, now)
-        else counters.abandon(attempt)
+        if (turnedAway) throttle.turnAway(attempt, now)
+        else throttle.abandon(attempt)
       })
     )
-    if (wasRight(outcome)) counters.succeed(attempt, now)
-    else counters.fail(attempt, now)
+    if (wasRight(outcome)) throttle.succeed(attempt, now)
+    else throttle.fail(attempt, now)
     return outcome
   })
 }
@@ -50,7 +49,7 @@ interface Credentials {
   /** The browser in plain words. */
   readonly browser?: string | undefined
   /** The name of the browser, if this login signed in there before. */
-  readonly deviceOf: (login: Digest) => Option.Option<string>
+  readonly deviceOf: (login: Digest) => string | undefined
 }
 
 type SignInOutcome =
@@ -69,20 +68,21 @@ export type SignIn = (
 ) => Effect.Effect<SignInOutcome, TooManyRequests | Overloaded | StorageUnavailable | Contended>
 
 /** The key of a login in the throttle, also for text that is no email. */
-const loginOf = (email: string): Digest =>
-  Option.match(normaliseEmail(email), { onNone: () => digestOf(`not an email ${email}`), onSome: loginIdOf })
+const loginOf = (text: string): Digest => {
+  const email = normaliseEmail(text)
+  return email === undefined ? digestOf(`not an email ${text}`) : loginIdOf(email)
+}
 
 export const makeSignIn = (
   book: AccountBook,
   passwords: Passwords,
   sessions: Sessions,
-  throttle: Option.Option<SignInThrottle>
+  throttle: SignInThrottle | undefined
 ): SignIn => {
-  const lookUp = (workspace: WorkspaceId, text: string) =>
-    Option.match(normaliseEmail(text), {
-      onNone: () => Effect.succeedNone,
-      onSome: (email) => book.byEmail(workspace, email)
-    })
+  const lookUp = (workspace: WorkspaceId, text: string) => {
+    const email = normaliseEmail(text)
+    return email === undefined ? Effect.succeed(undefined) : book.byEmail(workspace, email)
+  }
 
   const verified = Effect.fn("people.verify")(function* (
     workspace: WorkspaceId,
@@ -90,27 +90,20 @@ export const makeSignIn = (
     who: Waiting,
     now: Instant
   ) {
-    const match = yield* lookUp(workspace, credentials.email)
+    const found = yield* lookUp(workspace, credentials.email)
     // Hashed before the first branch, so that the time does not tell whether there is an account.
-    const fits = yield* passwords.verify(
-      credentials.password,
-      Option.map(match, ({ password }) => password),
-      who
-    )
-    if (Option.isNone(match)) return { reason: "unknown_email" } satisfies Failing
-    const found = match.value
+    const fits = yield* passwords.verify(credentials.password, found?.password, who)
+    if (found === undefined) return { reason: "unknown_email" } satisfies Failing
     if (!fits) return { reason: "wrong_password", account: found.id } satisfies Failing
     const rehashed = passwords.isOutdated(found.password)
       ? yield* passwords.hash(credentials.password, "known")
       : undefined
     const noted = yield* book.change(workspace, found.id, (account) =>
       account.epoch === found.epoch
-        ? Option.some({ ...account, signedInAt: now, password: rehashed ?? account.password })
-        : Option.none()
+        ? { ...account, signedInAt: now, password: rehashed ?? account.password }
+        : undefined
     )
-    return Option.isSome(noted) && noted.value._tag === "Active"
-      ? noted.value
-      : ({ reason: "changed_meanwhile", account: found.id } satisfies Failing)
+    return noted?._tag === "Active" ? noted : ({ reason: "changed_meanwhile", account: found.id } satisfies Failing)
   })
 
   return Effect.fn("people.signIn")(function* (workspace, credentials, now) {
@@ -119,7 +112,7 @@ export const makeSignIn = (
       workspace,
       login,
       network: credentials.network,
-      device: Option.getOrUndefined(credentials.deviceOf(login))
+      device: credentials.deviceOf(login)
     }
     const who = attempt.device === undefined ? { network: attempt.network } : "known"
     const verifying = verified(workspace, credentials, who, now)

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
@@ -54,7 +54,7 @@ const replaced = Effect.fnUntraced(function* (
   former: SessionSecret
 ) {
   const { workspace } = call
-  const found = Option.getOrUndefined(yield* sessions.find(workspace.id, former, call.now))
+  const found = yield* sessions.find(workspace.id, former, call.now)
   if (found === undefined) return
   if (found.account === account.id && found.epoch === account.epoch) {
     yield* sessions.takeOver(workspace.id, sessionIdOf(secret), found)
@@ -74,10 +74,10 @@ export const welcome = Effect.fn("people.welcome")(function* (
 ): Effect.fn.Return<HttpResponse> {
   yield* noteOf(services, call, { _tag: "SignedIn", account: signedIn.account.id })
   const before = readSessionCookie(call.workspace, call.request)
-  if (Option.isSome(before)) {
+  if (before !== undefined) {
     yield* cleanUpOrWarn(
       call.workspace.id,
-      replaced(services, accounts, call, signedIn, before.value),
+      replaced(services, accounts, call, signedIn, before),
       "the previous session of a browser that signed in could not be ended, and lasts until it expires",
       { signedIn: signedIn.account.id }
     )

@@ -9,9 +9,8 @@ import { changeSessionsHandler, sessionsHandler } from "./sessionsSection.ts"
 
 const accountVisitors = (accounts: Accounts["Service"]): Visitors<SignedInAccount> => ({
   current: (workspace, request) =>
-    Effect.map(
-      accounts.here(workspace, request),
-      Option.map((here) => ({ ...signedInAs(here), account: here.account }))
+    Effect.map(accounts.here(workspace, request), (found) =>
+      Option.map(Option.fromUndefinedOr(found), (here) => ({ ...signedInAs(here), account: here.account }))
     ),
   accountsElsewhere: false
 })

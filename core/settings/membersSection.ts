@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { collectPage } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
@@ -161,7 +161,7 @@ const drawPlaces = (services: Services, inside: Inside, status: number, of: Acti
 }
 
 const findMember = Effect.fnUntraced(function* (accounts: Accounts["Service"], { call }: Inside, id: string) {
-  return isUserId(id) ? Option.getOrUndefined(yield* accounts.book.findActive(call.workspace.id, id)) : undefined
+  return isUserId(id) ? yield* accounts.book.findActive(call.workspace.id, id) : undefined
 })
 
 export const membersHandler = (
@@ -215,8 +215,8 @@ const invite = Effect.fn("settings.invite")(function* ({ accounts, form, inside,
   const typed = form.get("email")?.trim() ?? ""
   const again = (problem: string) => draw(services, accounts, inside, 400, { form: { email: typed, role, problem } })
   const email = normaliseEmail(typed)
-  if (typed !== "" && Option.isNone(email)) return yield* again("This is not an email address.")
-  if (Option.isSome(email) && Option.isSome(yield* accounts.book.byEmail(workspace.id, email.value))) {
+  if (typed !== "" && email === undefined) return yield* again("This is not an email address.")
+  if (email !== undefined && (yield* accounts.book.byEmail(workspace.id, email)) !== undefined) {
     return yield* again("This person is already a member.")
   }
   const { secret, link } = yield* accounts.links.make(workspace.id, (id) => ({
@@ -226,7 +226,7 @@ const invite = Effect.fn("settings.invite")(function* ({ accounts, form, inside,
     createdAt: now,
     expiresAt: later(now, accounts.policy.invitationTtl),
     role,
-    email: Option.getOrNull(email),
+    email: email ?? null,
     invitedBy: signedIn.account.email
   }))
   yield* noteOf(services, call, {
@@ -238,7 +238,7 @@ const invite = Effect.fn("settings.invite")(function* ({ accounts, form, inside,
   return yield* drawMade(services, accounts, inside, {
     link: `${endpointUrl(workspace, "/invite")}?token=${Redacted.value(secret)}`,
     expiresAt: link.expiresAt,
-    ...(Option.isNone(email) ? {} : { email: email.value })
+    ...(email === undefined ? {} : { email })
   })
 })
 
@@ -247,13 +247,13 @@ const notOpen = "This invitation was already used or withdrawn. Members who join
 const withdraw = Effect.fn("settings.withdrawInvitation")(function* ({ accounts, form, inside, services }: Asked) {
   const { call, signedIn } = inside
   const id = form.get("id")
-  const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : Option.none()
+  const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : undefined
   const late = draw(services, accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
-  if (Option.isNone(link) || link.value._tag !== "Invitation") return yield* late
-  const { account } = link.value
+  if (link?._tag !== "Invitation") return yield* late
+  const { account } = link
   // The account first, so that a form that is under way can no longer open it.
   const unused = yield* accounts.book.block(call.workspace.id, account, call.now)
-  yield* accounts.links.remove(call.workspace.id, link.value.id)
+  yield* accounts.links.remove(call.workspace.id, link.id)
   if (!unused) return yield* late
   yield* noteOf(services, call, { _tag: "AccountChanged", account, change: "invitation withdrawn", by: signedIn.user })
   return backTo(call, section, "withdraw")

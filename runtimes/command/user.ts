@@ -100,10 +100,10 @@ const readUser = Schema.decodeUnknownOption(UserId)
 export const findUser = ({ accounts, workspace }: Administration, text: string) =>
   Effect.gen(function* () {
     const [normal, id] = [normaliseEmail(text), readUser(text)]
-    const byEmail = Option.isNone(normal) ? Option.none() : yield* accounts.book.byEmail(workspace.id, normal.value)
-    if (Option.isSome(byEmail)) return byEmail.value
-    const byId = Option.isNone(id) ? Option.none() : yield* accounts.book.findActive(workspace.id, id.value)
-    return Option.getOrUndefined(byId) ?? (yield* notFound("There is no such account."))
+    const byEmail = normal === undefined ? undefined : yield* accounts.book.byEmail(workspace.id, normal)
+    if (byEmail !== undefined) return byEmail
+    const byId = Option.isNone(id) ? undefined : yield* accounts.book.findActive(workspace.id, id.value)
+    return byId ?? (yield* notFound("There is no such account."))
   })
 
 /** The grants of people, each that ends told in the audit stream. */

@@ -146,17 +146,15 @@ const add = Command.make(
         if (outcome === "added") {
           yield* noteIn(administration, id, { _tag: "WorkspaceChanged", change: "added", by })
         }
-        const link = Option.map(yield* makeSetUpLink(accounts, workspace), Redacted.value)
-        yield* print(given.json, { ...described(workspace), outcome, set_up_link: Option.getOrNull(link) }, [
+        const secret = yield* makeSetUpLink(accounts, workspace)
+        const link = secret === undefined ? null : Redacted.value(secret)
+        yield* print(given.json, { ...described(workspace), outcome, set_up_link: link }, [
           ...facts([
             ["workspace", id],
             ["issuer", issuer]
           ]),
           outcome === "added" ? soon(administration) : "It was there already, and is as it was.",
-          ...Option.match(link, {
-            onNone: () => [],
-            onSome: (link) => ["Its first account is made here; the link works once, for a day:", "", `  ${link}`]
-          })
+          ...(link === null ? [] : ["Its first account is made here; the link works once, for a day:", "", `  ${link}`])
         ])
       })
     )

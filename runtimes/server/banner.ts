@@ -50,7 +50,7 @@ export const banner = (
   settings: Settings,
   port: number,
   keys: SealKeys,
-  setUpLink: Option.Option<Redacted.Redacted<string>>
+  setUpLink: Redacted.Redacted<string> | undefined
 ): string => {
   const facts = [
     ["listening on", `${Option.isSome(settings.tls) ? "https" : "http"}://${hostInUrl(settings.host)}:${port}`],
@@ -60,11 +60,11 @@ export const banner = (
     ["storage", settings.database.described],
     ["seal keys", `${keys.place}${keys.made && settings.database.file !== undefined ? " (just made; back it up)" : ""}`]
   ].map(([name = "", value = ""]) => `  ${name.padEnd(14)}${value}`)
-  const first = Option.match(setUpLink, {
-    onNone: () => [],
-    onSome: (link) => [
-      `There is no account yet. Make the first one here; the link works once, for a day:\n\n  ${Redacted.value(link)}\n`
-    ]
-  })
+  const first =
+    setUpLink === undefined
+      ? []
+      : [
+          `There is no account yet. Make the first one here; the link works once, for a day:\n\n  ${Redacted.value(setUpLink)}\n`
+        ]
   return ["Tessera\n", ...facts, "", ...first, tryNext(settings), ""].join("\n")
 }

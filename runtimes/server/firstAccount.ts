@@ -1,4 +1,4 @@
-import { Effect, Option, type Redacted } from "effect"
+import { Effect, Option } from "effect"
 import { type AccountRefusal, normaliseEmail } from "../../core/people/Account.ts"
 import type { Accounts } from "../../core/people/Accounts.ts"
 import { ensureOwner, makeSetUpLink } from "../../core/people/firstOwner.ts"
@@ -21,7 +21,7 @@ const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
   }
 }
 
-/** Makes the first account, or the link that makes it. None: there is an account, and nothing to be said. */
+/** Makes the first account, or the link that makes it. `undefined`: there is an account, and nothing to be said. */
 export const firstAccount = Effect.fnUntraced(function* (
   settings: Settings,
   accounts: Accounts["Service"],
@@ -36,11 +36,9 @@ export const firstAccount = Effect.fnUntraced(function* (
   if (made === "made") {
     yield* Effect.logInfo("the first account was made, from OWNER_EMAIL")
     const email = normaliseEmail(settings.firstOwner.value.email)
-    const account = Option.isNone(email)
-      ? Option.none()
-      : yield* accounts.book.byEmail(settings.workspace.id, email.value)
+    const account = email === undefined ? undefined : yield* accounts.book.byEmail(settings.workspace.id, email)
     const change = { _tag: "AccountChanged", change: "opened", by: "OWNER_EMAIL", role: "owner" } as const
-    if (Option.isSome(account)) yield* note({ ...change, account: account.value.id })
+    if (account !== undefined) yield* note({ ...change, account: account.id })
   }
-  return Option.none<Redacted.Redacted<string>>()
+  return undefined
 })

@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { jwtBearer } from "../../core/oauth/grants/jwtBearer.ts"
 import { tokenExchange } from "../../core/oauth/grants/tokenExchange.ts"
@@ -128,9 +128,8 @@ export const arrange = Effect.fnUntraced(function* (
   const csrf = hiddenFields((yield* send(get(`${at}/settings/profile`, as))).body).csrf ?? ""
   // Whose places are given and taken: the person whose consent is asked keeps none.
   yield* Effect.ignore(accounts.open(home, { ...draft, email: "bea@example.com", role: "member" }))
-  const bea = yield* Effect.orDie(
-    Effect.map(accounts.book.byEmail(home, Email.make("bea@example.com")), Option.getOrThrow)
-  )
+  const found = accounts.book.byEmail(home, Email.make("bea@example.com"))
+  const bea = yield* Effect.orDie(Effect.flatMap(found, Effect.fromNullishOr))
   const invited = yield* send(post(`${at}/settings/members`, { csrf, action: "invite", email: "", role: "member" }, as))
   const invite = /invite\?token=([\w-]+)/.exec(invited.body)?.[1] ?? ""
   const inviteForm = yield* send(get(`/invite?token=${invite}`))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 import { authMethodOf } from "../../core/client/Client.ts"
 import { isSecret, StoredSecret } from "../../core/client/ClientSecret.ts"
 import { clientMembers } from "../../core/client/members.ts"
@@ -341,7 +341,7 @@ describe("a record lies where every release looks for it", () => {
       for (let n = 0; n < 60; n++) wrong({ login: "ada", network: undefined, device: undefined })
       for (const n of [1, 2]) wrong({ login: "ada", network: `2001:db8:1:${n}::/64`, device: undefined })
       yield* throttle.sharing(storage, entropy)
-      const login = loginIdOf(Option.getOrThrow(normaliseEmail("Ada@Example.com")))
+      const login = loginIdOf(normaliseEmail("Ada@Example.com") ?? expect.unreachable())
       expect(taken).toEqual([...derived])
       expect(String(login)).toBe("tfyF5VdV-eDQMKEKtEKbaylEhV-aDWAHf-gyvsvEHXI")
     }).pipe(Effect.scoped, stoppedAt(0), Effect.runPromise))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeRecords } from "../../core/engine/Records.ts"
 import {
@@ -28,7 +28,7 @@ const members = (house: House) =>
 const reachable = Effect.fnUntraced(function* (house: House) {
   const all = yield* members(house)
   for (const account of all) {
-    expect(Option.getOrThrow(yield* house.accounts.book.byEmail(house.workspace.id, account.email)).id).toBe(account.id)
+    expect((yield* house.accounts.book.byEmail(house.workspace.id, account.email))?.id).toBe(account.id)
   }
   return all
 })
@@ -203,7 +203,7 @@ describe("opening an account that a crash interrupts", () => {
         const opening = open(house.workspace.id, draft("ada@example.com"), id)
         yield* Effect.result(opening)
         life.writes = Number.POSITIVE_INFINITY
-        expect(Option.getOrThrow(yield* book.find(house.workspace.id, id))._tag).toBe("Reserved")
+        expect((yield* book.find(house.workspace.id, id))?._tag).toBe("Reserved")
         expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
         expect(yield* Effect.flip(opening)).toMatchObject({ reason: "link_spent" })
         expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
@@ -242,10 +242,12 @@ describe("an email", () => {
   /** Takes them as far out as the store lets it. */
   const forgotten = Effect.fnUntraced(function* (house: House, { id }: Active) {
     const since = yield* currentInstant
-    const left = yield* house.accounts.book.change(house.workspace.id, id, (account) =>
-      Option.some({ ...account, _tag: "Leaving", since })
-    )
-    yield* Effect.ignore(house.accounts.book.forget(house.workspace.id, Option.getOrThrow(left) as never, since))
+    const left = yield* house.accounts.book.change(house.workspace.id, id, (account) => ({
+      ...account,
+      _tag: "Leaving",
+      since
+    }))
+    yield* Effect.ignore(house.accounts.book.forget(house.workspace.id, left as never, since))
   })
 
   test("is free where the account that had it is gone, also where a crash left it theirs, and at no other time", () => {
@@ -253,8 +255,7 @@ describe("an email", () => {
     return inHouse(
       Effect.fnUntraced(function* (house) {
         const { book } = house.accounts
-        const tagOf = (id: Active["id"]) =>
-          Effect.map(book.find(house.workspace.id, id), (found) => Option.getOrUndefined(found)?._tag)
+        const tagOf = (id: Active["id"]) => Effect.map(book.find(house.workspace.id, id), (found) => found?._tag)
         const again = Effect.map(Effect.result(addAccount(house, email, "member")), (result) => tags([result])[0])
         for (const role of ["owner", "member"] as const) {
           const bob = yield* addAccount(house, email, role)
@@ -263,14 +264,14 @@ describe("an email", () => {
           yield* forgotten(house, bob)
           life.writes = Number.POSITIVE_INFINITY
           expect([role, yield* tagOf(bob.id), yield* again]).toEqual([role, "Gone", "opened"])
-          const next = Option.getOrThrow(yield* book.byEmail(house.workspace.id, email))
+          const next = (yield* book.byEmail(house.workspace.id, email)) ?? expect.unreachable()
           life.writes = 2
           yield* forgotten(house, next)
           life.writes = Number.POSITIVE_INFINITY
           yield* TestClock.adjust("500 days")
           yield* house.storage.sweep(yield* currentInstant, 10)
           expect([role, yield* tagOf(next.id), yield* again]).toEqual([role, undefined, "opened"])
-          yield* forgotten(house, Option.getOrThrow(yield* book.byEmail(house.workspace.id, email)))
+          yield* forgotten(house, (yield* book.byEmail(house.workspace.id, email)) ?? expect.unreachable())
         }
       }),
       { storage: mortal(life) }
@@ -293,7 +294,7 @@ describe("an email", () => {
         const left = yield* addAccount(house, email, "member")
         const since = yield* currentInstant
         const leaving: Account = { ...left, _tag: "Leaving", since }
-        yield* house.accounts.book.change(workspace, left.id, () => Option.some(leaving))
+        yield* house.accounts.book.change(workspace, left.id, () => leaving)
         const heir = yield* addAccount(house, email, "member")
         yield* house.accounts.book.forget(workspace, leaving, since)
         expect(yield* kept).toEqual({ id: login, account: heir.id, vacatedAt: null })
@@ -465,9 +466,12 @@ describe("what is done to an account", () => {
         for (const asked of [false, true]) {
           const ada = yield* addAccount(house)
           meanwhile = Effect.orDie(
-            accounts.book.change(workspace.id, ada.id, (account) =>
-              Option.some({ ...account, _tag: "Leaving", since, role: "member" })
-            )
+            accounts.book.change(workspace.id, ada.id, (account) => ({
+              ...account,
+              _tag: "Leaving",
+              since,
+              role: "member"
+            }))
           )
           const epoch = asked ? ada.epoch : undefined
           const changed = accounts.changePassword(workspace, ada.id, secret("another long password"), farewell, epoch)

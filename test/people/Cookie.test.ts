@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Option, Redacted } from "effect"
+import { Redacted } from "effect"
 import {
   type Cookie,
   clearCookie,
@@ -60,9 +60,8 @@ describe("a cookie", () => {
   const home = at("https://auth.example.com")
   const name = nameOf(home, device)
   const readOf = (cookie: string | undefined) =>
-    Option.getOrUndefined(
-      readCookie(home, requestOf("GET", "/", { headers: cookie === undefined ? {} : { cookie } }), device)
-    )
+    readCookie(home, requestOf("GET", "/", { headers: cookie === undefined ? {} : { cookie } }), device)
+
   const reads: ReadonlyArray<readonly [cookie: string | undefined, value: string | undefined]> = [
     [`${name}=ours`, "ours"],
     [`other=x; ${name}=ours; another=y`, "ours"],
@@ -117,7 +116,7 @@ describe("a session on a loopback host", () => {
     const readOf = (workspace: OpenWorkspace, ...secrets: ReadonlyArray<SessionSecret>) => {
       const cookie = secrets.map((secret) => `${name}=${Redacted.value(secret)}`).join("; ")
       const read = readSessionCookie(workspace, requestOf("GET", "/", { headers: { cookie } }))
-      return Option.getOrUndefined(Option.map(read, Redacted.value))
+      return read === undefined ? undefined : Redacted.value(read)
     }
     expect(readOf(there, mine)).toBe(Redacted.value(mine))
     expect(readOf(there, other, mine)).toBe(Redacted.value(mine))
@@ -138,13 +137,12 @@ describe("a session on a loopback host", () => {
 test("a session's cookie elsewhere is one secret, and nothing that only holds one", () => {
   const home = at("https://auth.example.com")
   const secret = "s".repeat(43)
-  const readOf = (value: string) =>
-    Option.getOrUndefined(
-      Option.map(
-        readSessionCookie(home, requestOf("GET", "/", { headers: { cookie: `${nameOf(home, session)}=${value}` } })),
-        Redacted.value
-      )
-    )
+  const readOf = (value: string) => {
+    const headers = { cookie: `${nameOf(home, session)}=${value}` }
+    const read = readSessionCookie(home, requestOf("GET", "/", { headers }))
+    return read === undefined ? undefined : Redacted.value(read)
+  }
+
   expect(readOf(secret)).toBe(secret)
   for (const value of ["", secret.slice(1), `${secret}s`, `.${secret}`, `${secret}.`]) {
     expect(readOf(value)).toBeUndefined()

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { Option } from "effect"
 import { knownDevice, rememberDevice } from "../../core/people/Device.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -22,7 +21,7 @@ const cookieFor = (by: Sealer = sealer, where: OpenWorkspace = theWorkspace): st
 }
 
 const known = (cookie: string, by: Sealer = sealer, where: OpenWorkspace = theWorkspace, login = ada, at = now) =>
-  Option.getOrUndefined(knownDevice(by, where, requestOf("GET", "/login", { headers: { cookie } }), login, at))
+  knownDevice(by, where, requestOf("GET", "/login", { headers: { cookie } }), login, at)
 
 const day = 86_400_000
 

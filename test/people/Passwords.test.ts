@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Option, Redacted, Result } from "effect"
 import { noble } from "../../adapters/password/noble.ts"
-import { isActive, normaliseEmail, passwordBytes } from "../../core/people/Account.ts"
+import { activeOf, normaliseEmail, passwordBytes } from "../../core/people/Account.ts"
 import { fitPassword, makePasswords, type Waiting } from "../../core/people/Passwords.ts"
 import { SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { makeSignIn } from "../../core/people/signIn.ts"
@@ -15,10 +15,7 @@ import { addAccount, Browser, cheap, type House, inHouse, reveal, secret } from 
 const typed = "ﬁne café №1 long enough"
 
 const stored = (house: House, id: UserId) =>
-  Effect.map(
-    house.accounts.book.find(house.workspace.id, id),
-    (account) => Option.getOrUndefined(Option.filter(account, isActive))?.password
-  )
+  Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => activeOf(account)?.password)
 
 describe("a password of an earlier release", () => {
   const cost = { memory: 16, passes: 2, lanes: 1 } as const
@@ -29,9 +26,7 @@ describe("a password of an earlier release", () => {
         const { id } = yield* addAccount(house)
         const bytes = new TextEncoder().encode(typed.normalize("NFKC"))
         const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
-        yield* house.accounts.book.change(house.workspace.id, id, (account) =>
-          Option.some({ ...account, password: old })
-        )
+        yield* house.accounts.book.change(house.workspace.id, id, (account) => ({ ...account, password: old }))
 
         yield* new Browser(house).signIn("ada@example.com", "not the password")
         expect(yield* stored(house, id)).toBe(old)
@@ -53,9 +48,7 @@ describe("a password of an earlier release", () => {
         yield* browser.signIn()
         const bytes = new TextEncoder().encode("correct horse battery")
         const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
-        yield* house.accounts.book.change(house.workspace.id, id, (account) =>
-          Option.some({ ...account, password: old })
-        )
+        yield* house.accounts.book.change(house.workspace.id, id, (account) => ({ ...account, password: old }))
         yield* new Browser(house).signIn()
         expect((yield* browser.get("/settings/profile")).status).toBe(200)
       }),
@@ -69,18 +62,17 @@ describe("a password of an earlier release", () => {
         const { id } = yield* addAccount(house)
         const bytes = new TextEncoder().encode("correct horse battery")
         const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
-        yield* book.change(house.workspace.id, id, (account) => Option.some({ ...account, password: old }))
+        yield* book.change(house.workspace.id, id, (account) => ({ ...account, password: old }))
         yield* Effect.forEach(Array.from({ length: 131 }), (_, at) =>
-          Effect.forkChild(
-            passwords.verify(secret("never answered"), Option.some("hash"), { network: `192.0.2.${at}` }),
-            { startImmediately: true }
-          )
+          Effect.forkChild(passwords.verify(secret("never answered"), "hash", { network: `192.0.2.${at}` }), {
+            startImmediately: true
+          })
         )
         const credentials = {
           email: "ada@example.com",
           password: secret("correct horse battery"),
           network: "198.51.100.1",
-          deviceOf: () => Option.some("hers")
+          deviceOf: () => "hers"
         }
         expect((yield* signIn(house.workspace.id, credentials, yield* currentInstant))._tag).toBe("SignedIn")
         expect(yield* stored(house, id)).toStartWith("$argon2id$v=19$m=16,t=2,p=1$")
@@ -96,7 +88,7 @@ describe("a password of an earlier release", () => {
 })
 
 describe("what may become a password", () => {
-  const email = Option.getOrThrow(normaliseEmail("ada.lovelace@example.com"))
+  const email = normaliseEmail("ada.lovelace@example.com") ?? expect.unreachable()
   const faultOf = (text: string) =>
     Option.getOrUndefined(Result.getFailure(fitPassword(secret(text), email, 10)))?.reason
 
@@ -132,7 +124,7 @@ describe("hashing", () => {
     })
     const hasher = { hash: () => Effect.as(slow, ""), verify: () => slow, isOutdated: () => false, decoy: "decoy" }
     const passwords = makePasswords(hasher)
-    const tries = (who: Waiting) => Effect.result(passwords.verify(secret("one"), Option.some("hash"), who))
+    const tries = (who: Waiting) => Effect.result(passwords.verify(secret("one"), "hash", who))
     const start = (who: Waiting) => Effect.forkChild(tries(who), { startImmediately: true })
     return { gate, work, tries, start }
   })
@@ -230,9 +222,9 @@ describe("hashing", () => {
           decoy: "decoy"
         })
         const fitting = "é".repeat(passwordBytes / 2)
-        expect(yield* passwords.verify(secret(fitting), Option.some("hash"), "known")).toBe(true)
-        expect(yield* passwords.verify(secret(`${fitting}a`), Option.some("hash"), "known")).toBe(false)
-        expect(yield* passwords.verify(secret("one"), Option.none(), "known")).toBe(false)
+        expect(yield* passwords.verify(secret(fitting), "hash", "known")).toBe(true)
+        expect(yield* passwords.verify(secret(`${fitting}a`), "hash", "known")).toBe(false)
+        expect(yield* passwords.verify(secret("one"), undefined, "known")).toBe(false)
         expect(verified).toEqual([
           [fitting, "hash"],
           ["nothing", "decoy"],
@@ -265,12 +257,12 @@ describe("hashing", () => {
         yield* addAccount(house)
         const { book, passwords, sessions } = house.accounts
         const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
-        const signIn = makeSignIn(book, busy, sessions, Option.some(new SignInThrottle()))
+        const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
         const credentials = {
           email: "ada@example.com",
           password: secret("correct horse battery"),
           network: "192.0.2.1",
-          deviceOf: () => Option.none<string>()
+          deviceOf: () => undefined
         }
         for (let tries = 0; tries < 20; tries++) {
           const failure = yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
@@ -284,19 +276,19 @@ describe("hashing", () => {
       Effect.fnUntraced(function* (house) {
         const { book, passwords, sessions } = house.accounts
         const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
-        const signIn = makeSignIn(book, busy, sessions, Option.some(new SignInThrottle()))
-        const turnedAway = Effect.fnUntraced(function* (network: string, device: Option.Option<string>) {
+        const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
+        const turnedAway = Effect.fnUntraced(function* (network: string, device: string | undefined) {
           const credentials = { email: "ada@example.com", password: secret("a guess"), network, deviceOf: () => device }
           return yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
         })
-        const device = Option.some("a browser")
+        const device = "a browser"
         for (let tries = 0; tries < 300; tries++) yield* turnedAway("192.0.2.1", device)
         for (let tries = 0; tries < 200; tries++) {
-          expect((yield* turnedAway("192.0.2.1", Option.none()))._tag).toBe("Overloaded")
+          expect((yield* turnedAway("192.0.2.1", undefined))._tag).toBe("Overloaded")
         }
-        expect(yield* turnedAway("192.0.2.1", Option.none())).toMatchObject({ limit: "sign_in_network" })
+        expect(yield* turnedAway("192.0.2.1", undefined)).toMatchObject({ limit: "sign_in_network" })
         expect((yield* turnedAway("192.0.2.1", device))._tag).toBe("Overloaded")
-        expect((yield* turnedAway("192.0.2.2", Option.none()))._tag).toBe("Overloaded")
+        expect((yield* turnedAway("192.0.2.2", undefined))._tag).toBe("Overloaded")
       })
     ))
 
@@ -311,7 +303,7 @@ describe("hashing", () => {
           email: "ada@example.com",
           password: secret("correct horse battery"),
           network: "192.0.2.1",
-          deviceOf: () => Option.none<string>()
+          deviceOf: () => undefined
         }
         const now = yield* currentInstant
         for (const [accounts, verify] of [
@@ -319,10 +311,10 @@ describe("hashing", () => {
           [book, () => Effect.die("broken")],
           [away, passwords.verify]
         ] as const) {
-          const signIn = makeSignIn(accounts, { ...passwords, verify }, sessions, Option.some(throttle))
+          const signIn = makeSignIn(accounts, { ...passwords, verify }, sessions, throttle)
           for (let tries = 0; tries < 300; tries++) yield* Effect.exit(signIn(house.workspace.id, credentials, now))
         }
-        const signIn = makeSignIn(book, passwords, sessions, Option.some(throttle))
+        const signIn = makeSignIn(book, passwords, sessions, throttle)
         expect((yield* signIn(house.workspace.id, credentials, now))._tag).toBe("SignedIn")
       })
     ))
@@ -376,7 +368,7 @@ describe("hashing", () => {
           const waits = Array.from({ length: 131 }, (_, at) =>
             accounts.passwords.verify(
               secret("never answered"),
-              Option.some("hash"),
+              "hash",
               flood === "known" ? "known" : { network: `192.0.2.${at}` }
             )
           )
@@ -385,7 +377,7 @@ describe("hashing", () => {
           const tagOf = (of: Effect.Effect<unknown, { readonly _tag: string }>) =>
             Effect.match(of, { onSuccess: () => "served", onFailure: ({ _tag }) => _tag })
           const farewell = { logouts: services.logouts, why: "by_user" } as const
-          const signIn = (device: Option.Option<string>) =>
+          const signIn = (device: string | undefined) =>
             Effect.flatMap(currentInstant, (now) =>
               accounts.signIn(
                 workspace.id,
@@ -400,7 +392,7 @@ describe("hashing", () => {
             )
           const known = {
             "a command's account": accounts.open(workspace.id, { ...draft, email: "bob@example.com" }),
-            "a sign-in in a known browser": signIn(Option.some("hers")),
+            "a sign-in in a known browser": signIn("hers"),
             "a password given again": Effect.flatMap(currentInstant, (now) =>
               accounts.confirm(workspace.id, account, secret("correct horse battery"), "session one", now)
             ),
@@ -412,7 +404,7 @@ describe("hashing", () => {
               email: "cy@example.com",
               network: "198.51.100.1"
             }),
-            "a sign-in elsewhere": signIn(Option.none())
+            "a sign-in elsewhere": signIn(undefined)
           }
           for (const [what, work] of Object.entries(known)) {
             expect([what, yield* tagOf(work)]).toEqual([what, flood === "known" ? "Overloaded" : "served"])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Clock, Effect, Layer, Option, Schedule } from "effect"
+import { Clock, Effect, Layer, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { makeRecords } from "../../core/engine/Records.ts"
@@ -40,20 +40,20 @@ const processOver = (storage: Storage["Service"]) =>
       guess: (attempt: Attempt) =>
         Effect.gen(function* () {
           const refused = yield* begin(attempt)
-          if (Option.isNone(refused)) throttle.fail(attempt, yield* currentInstant)
-          return Option.isNone(refused)
+          if (refused === undefined) throttle.fail(attempt, yield* currentInstant)
+          return refused === undefined
         }),
       /** How long an attempt would have to wait; one that may come is taken back. */
       wait: (attempt: Attempt) =>
         Effect.map(begin(attempt), (refused) => {
-          if (Option.isNone(refused)) throttle.abandon(attempt)
-          return Option.match(refused, { onNone: () => 0, onSome: ({ retryAfterSeconds }) => retryAfterSeconds })
+          if (refused === undefined) throttle.abandon(attempt)
+          return refused?.retryAfterSeconds ?? 0
         }),
       signIn: (attempt: Attempt) =>
         Effect.gen(function* () {
           const refused = yield* begin(attempt)
-          if (Option.isNone(refused)) throttle.succeed(attempt, yield* currentInstant)
-          return Option.isNone(refused)
+          if (refused === undefined) throttle.succeed(attempt, yield* currentInstant)
+          return refused === undefined
         })
     }
   })

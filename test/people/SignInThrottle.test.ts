@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { type Attempt, SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { makeSignIn } from "../../core/people/signIn.ts"
@@ -21,10 +21,9 @@ const known: Attempt = { workspace, login: "ada", network: "1", device: "her own
 
 /** How many of so many attempts at one moment got through. */
 const passed = (throttle: SignInThrottle, attempts: ReadonlyArray<Attempt>, at = t) =>
-  attempts.filter((attempt) => Option.isNone(throttle.begin(attempt, at))).length
+  attempts.filter((attempt) => throttle.begin(attempt, at) === undefined).length
 
-const wait = (throttle: SignInThrottle, attempt: Attempt, at = t) =>
-  Option.getOrUndefined(throttle.begin(attempt, at))?.retryAfterSeconds
+const wait = (throttle: SignInThrottle, attempt: Attempt, at = t) => throttle.begin(attempt, at)?.retryAfterSeconds
 
 const times = (count: number, attempt: (index: number) => Attempt) =>
   Array.from({ length: count }, (_, i) => attempt(i))
@@ -140,7 +139,7 @@ describe("guessing from one place", () => {
       const throttle = new SignInThrottle()
       for (let index = 0; index < 2000; index++) {
         const attempt = from(networkOf(`2001:db8:1:${index.toString(16)}::1`), `login ${index}`)
-        expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
+        expect(throttle.begin(attempt, t) === undefined).toBe(true)
         end(throttle, attempt)
       }
     })
@@ -149,7 +148,7 @@ describe("guessing from one place", () => {
     const throttle = new SignInThrottle()
     const attempts = times(2000, (index) => from(networkOf(`2001:db8:1:${index.toString(16)}::1`), `login ${index}`))
     const begun = attempts.filter((attempt) => {
-      const begins = Option.isNone(throttle.begin(attempt, t))
+      const begins = throttle.begin(attempt, t) === undefined
       if (begins) throttle.turnAway(attempt, t)
       return begins
     })
@@ -160,7 +159,7 @@ describe("guessing from one place", () => {
     const throttle = new SignInThrottle()
     for (let index = 0; index < 5000; index++) {
       const attempt = from("office", `login ${index}`)
-      expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
+      expect(throttle.begin(attempt, t) === undefined).toBe(true)
       throttle.succeed(attempt, t)
     }
   })
@@ -184,7 +183,7 @@ test.each(Object.entries(refusals))(
   (limit, [spend, next, seconds]) => {
     const throttle = new SignInThrottle()
     expect(passed(throttle, spend)).toBe(spend.length)
-    const refused = Option.getOrThrow(throttle.begin(next, t))
+    const refused = throttle.begin(next, t) ?? expect.unreachable()
     expect(refused).toMatchObject({ _tag: "TooManyRequests", limit, retryAfterSeconds: seconds })
     // Elsewhere is not there.
     expect(passed(throttle, [from("192.0.2.200", "somebody"), from(networkOf("2001:db8:1a2c::1"), "else")])).toBe(2)
@@ -289,7 +288,7 @@ describe("guessing at one account from many places", () => {
         times(50, () => from("1")),
         at
       )
-      expect(Option.isNone(throttle.begin(known, at))).toBe(true)
+      expect(throttle.begin(known, at) === undefined).toBe(true)
       throttle.succeed(known, at)
     }
   })
@@ -304,7 +303,7 @@ describe("guessing at one account from many places", () => {
         at
       )
       const owner = from(`hotel ${round}`)
-      expect(Option.isNone(throttle.begin(owner, at))).toBe(true)
+      expect(throttle.begin(owner, at) === undefined).toBe(true)
       throttle.succeed(owner, at)
     }
   })
@@ -347,7 +346,7 @@ describe("an attempt that came to no answer", () => {
     const throttle = new SignInThrottle()
     for (const attempt of [from("1"), known, { ...from("1"), network: undefined }]) {
       for (let tries = 0; tries < 1000; tries++) {
-        expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
+        expect(throttle.begin(attempt, t) === undefined).toBe(true)
         throttle.abandon(attempt)
       }
     }
@@ -498,13 +497,13 @@ describe("signing in under attack", () => {
     inHouse(
       Effect.fnUntraced(function* (house) {
         const { book, passwords, sessions } = house.accounts
-        const signIn = makeSignIn(book, passwords, sessions, Option.some(new SignInThrottle()))
+        const signIn = makeSignIn(book, passwords, sessions, new SignInThrottle())
         const attempt = (email: string, workspace = house.workspace.id) =>
           Effect.map(
             Effect.result(
               signIn(
                 workspace,
-                { email, password: Redacted.make("a guess"), network: "1", deviceOf: () => Option.none() },
+                { email, password: Redacted.make("a guess"), network: "1", deviceOf: () => undefined },
                 t
               )
             ),
@@ -609,7 +608,7 @@ const now = Instant.make(t0)
 
 /** How many guesses at one login get through from these addresses, one from each. */
 const guesses = (throttle: SignInThrottle, addresses: ReadonlyArray<string>) =>
-  addresses.filter((address) => Option.isNone(throttle.begin(from(networkOf(address), "victim"), now))).length
+  addresses.filter((address) => throttle.begin(from(networkOf(address), "victim"), now) === undefined).length
 
 const customer = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, subnet) => `${prefix}:${subnet.toString(16)}::1`)

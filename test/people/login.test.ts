@@ -585,16 +585,11 @@ test("a sign-in of a person who changed their password, or left, while it was ve
       const ada = yield* addAccount(house)
       const { book, passwords, sessions } = house.accounts
       const leaving = { ...ada, _tag: "Leaving" } as never
-      for (const meanwhile of [Option.none(), Option.some(leaving)]) {
-        const signIn = makeSignIn(
-          { ...book, change: () => Effect.succeed(meanwhile) },
-          passwords,
-          sessions,
-          Option.none()
-        )
+      for (const meanwhile of [undefined, leaving]) {
+        const signIn = makeSignIn({ ...book, change: () => Effect.succeed(meanwhile) }, passwords, sessions, undefined)
         const outcome = yield* signIn(
           house.workspace.id,
-          { email: ada.email, password: secret(password), network: undefined, deviceOf: () => Option.none() },
+          { email: ada.email, password: secret(password), network: undefined, deviceOf: () => undefined },
           yield* currentInstant
         )
         expect<unknown>(outcome).toEqual({ _tag: "Failed", reason: "changed_meanwhile", account: ada.id })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Result } from "effect"
+import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { isActive } from "../../core/people/Account.ts"
+import { activeOf } from "../../core/people/Account.ts"
 import { type PlaceTyped, readPlace, removePlace, setPlace } from "../../core/people/places.ts"
 import { finishRemovals, removeAccount, tellRevoked, withoutLeft } from "../../core/people/removal.ts"
 import { ClientId, grantIdOf, PlaceId, type UserId } from "../../core/rules/Id.ts"
@@ -45,9 +45,7 @@ const take = (house: House, user: UserId, place: string) =>
   removePlace(house.accounts, untold(house), house.workspace.id, user, place, Effect.void)
 
 const accountOf = (house: House, id: UserId) =>
-  Effect.map(house.accounts.book.find(house.workspace.id, id), (found) =>
-    Option.getOrThrow(Option.filter(found, isActive))
-  )
+  Effect.map(house.accounts.book.find(house.workspace.id, id), (found) => activeOf(found) ?? expect.unreachable())
 
 const idsOf = (house: House, id: UserId) =>
   Effect.map(accountOf(house, id), ({ places = [] }) => places.map((place) => place.id))

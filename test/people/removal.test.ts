@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { accountKind, loginKind } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
@@ -28,7 +28,7 @@ const remove = (house: House, id: UserId) =>
 const finish = (house: House) => finishRemovals(house.accounts, untold(house), house.workspace)
 
 const tagOf = (house: House, id: UserId) =>
-  Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => Option.getOrUndefined(account)?._tag)
+  Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => account?._tag)
 
 /** The access token of an application that the browser's person connects. */
 const connect = Effect.fnUntraced(function* (house: House, browser: Browser, scope = "api profile") {
@@ -163,10 +163,8 @@ describe("removing a person", () => {
         const { book } = house.accounts
         const { id } = yield* addAccount(house)
         const since = yield* currentInstant
-        const left = Option.getOrThrow(
-          yield* book.change(house.workspace.id, id, (account) => Option.some({ ...account, _tag: "Leaving", since }))
-        )
-        if (left._tag !== "Leaving") throw new Error(`the account is ${left._tag}`)
+        const left = yield* book.change(house.workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since }))
+        if (left?._tag !== "Leaving") throw new Error(`the account is ${left?._tag}`)
         yield* book.restore(house.workspace.id, left)
         yield* book.forget(house.workspace.id, left, since)
         expect(yield* tagOf(house, id)).toBe("Active")
@@ -204,9 +202,11 @@ describe("removing a person", () => {
           ["eve@example.com", "member", "Success"]
         ] as const) {
           const { id } = yield* addAccount(house, email, role)
-          yield* house.accounts.book.change(house.workspace.id, id, (account) =>
-            Option.some({ ...account, _tag: "Leaving", since })
-          )
+          yield* house.accounts.book.change(house.workspace.id, id, (account) => ({
+            ...account,
+            _tag: "Leaving",
+            since
+          }))
           expect([email, (yield* Effect.result(addAccount(house, email)))._tag]).toEqual([email, outcome])
         }
       })
@@ -427,7 +427,7 @@ describe("removing a person", () => {
       Effect.fnUntraced(function* (house) {
         const ada = yield* addAccount(house)
         const flagOf = Effect.map(house.accounts.book.find(house.workspace.id, ada.id), (found) => {
-          const account = Option.getOrThrow(found)
+          const account = found ?? expect.unreachable()
           return account._tag === "Active" && account.endsSessions === true
         })
         const listing = { kind: "session", workspace: house.workspace.id, owner: sessionsOwner(ada.id) } as const
@@ -562,7 +562,7 @@ describe("owners who remove each other at once", () => {
           for (const { email, id } of owners) {
             if ((yield* tagOf(house, id)) !== "Active") continue
             left.push(email)
-            expect(Option.getOrThrow(yield* house.accounts.book.byEmail(house.workspace.id, email)).id).toBe(id)
+            expect((yield* house.accounts.book.byEmail(house.workspace.id, email))?.id).toBe(id)
           }
           expect({ seed, run, isOwned: left.length > 0 }).toEqual({ seed, run, isOwned: true })
           const kind = `${left.length} of ${owners.length}`
@@ -587,10 +587,8 @@ describe("an owner who saw the removal coming", () => {
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
         expect((yield* new Browser(house).get(link)).status).toBe(200)
         const token = link.split("token=")[1] ?? ""
-        const invitation = yield* Effect.map(
-          house.accounts.links.find(house.workspace.id, token, yield* currentInstant),
-          Option.getOrThrow
-        )
+        const invitation =
+          (yield* house.accounts.links.find(house.workspace.id, token, yield* currentInstant)) ?? expect.unreachable()
 
         yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(410)
@@ -598,7 +596,7 @@ describe("an owner who saw the removal coming", () => {
         expect(open.values).toEqual([])
         // Nor by a form that was on its way: the account that it would open cannot be opened any more.
         const { book } = house.accounts
-        expect(Option.getOrThrow(yield* book.find(house.workspace.id, invitation.account))._tag).toBe("Gone")
+        expect((yield* book.find(house.workspace.id, invitation.account))?._tag).toBe("Gone")
       })
     ))
 

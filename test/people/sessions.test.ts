@@ -193,7 +193,7 @@ const sessionsIn = (house: House) => {
     start: (account: { readonly id: Session["account"]; readonly epoch: number }, minutes: number, browser?: string) =>
       sessions.start(workspace, account, at(minutes), browser),
     found: (secret: SessionSecret, minutes: number) =>
-      Effect.map(sessions.find(workspace, secret, at(minutes)), Option.getOrThrow),
+      Effect.map(sessions.find(workspace, secret, at(minutes)), (found) => found ?? expect.unreachable()),
     live: (account: { readonly id: Session["account"]; readonly epoch: number }, now: Instant) =>
       liveSessions(sessions, workspace, account, now)
   }
@@ -277,9 +277,7 @@ test("a password given again confirms a session of its person, unless that is le
       // Applications that ask for a fresh sign-in have one.
       expect(Option.getOrThrow(yield* current).authenticatedAt).toBe(now)
       const { verify } = house.hashed
-      yield* accounts.book.change(workspace.id, id, (account) =>
-        Option.some({ ...account, _tag: "Leaving", since: now })
-      )
+      yield* accounts.book.change(workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since: now }))
       // Nothing is tried that would tell whether the password was right.
       expect([yield* confirm(password), house.hashed.verify]).toEqual([false, verify])
     })

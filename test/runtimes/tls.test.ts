@@ -164,7 +164,7 @@ describe("TLS of the server's own", () => {
       Effect.gen(function* () {
         const settings = yield* readSettings
         const ring = Result.getOrThrow(parseKeyRing(newSealKey()))
-        return banner(settings, 8443, { ring, place: "here", made: false }, Option.none())
+        return banner(settings, 8443, { ring, place: "here", made: false }, undefined)
       }).pipe(Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env)), Effect.runSync)
     const tls = { TLS_CERT: file("cert"), TLS_KEY: file("key"), BASE_URL: "https://auth.example.com" }
     expect(said(tls)).toContain("https://127.0.0.1:8443\n")

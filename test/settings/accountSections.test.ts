@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer } from "effect"
 import { sessionsOwner } from "../../core/people/Sessions.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
@@ -86,7 +86,7 @@ describe("the settings", () => {
         yield* owner.signIn()
         const late = yield* owner.send("POST", "/settings/profile", { action: "profile", name: "Eve", csrf: old })
         expect(late.status).toBe(403)
-        expect(Option.getOrThrow(yield* house.accounts.book.find(house.workspace.id, ada.id))).toMatchObject({
+        expect(yield* house.accounts.book.find(house.workspace.id, ada.id) ?? expect.unreachable()).toMatchObject({
           name: "Ada",
           epoch: 1
         })
@@ -129,7 +129,7 @@ describe("the settings", () => {
           expect([answer.status, header(answer, "retry-after")]).toEqual([429, "9"])
         }
         expect(house.hashed.verify).toBe(verified)
-        const kept = Option.getOrThrow(yield* house.accounts.book.find(house.workspace.id, id))
+        const kept = yield* house.accounts.book.find(house.workspace.id, id) ?? expect.unreachable()
         expect(kept).toMatchObject({ name: "Ada", epoch: 1 })
         expect(kept).not.toHaveProperty("places")
       }),
