@@ -16,7 +16,7 @@ type Fault = InvalidRequestObject["reason"]
 const second = 1000
 /** How far the clock of a client may be off (FAPI 2.0 §5.3.2.1: at least 8 s are taken, 60 s are not). */
 const leeway = 10 * second
-/** FAPI 2.0 Message Signing §5.3.1: neither older than this when it comes, nor good for longer. */
+/** FAPI 2.0 Message Signing §5.3.1: neither older than this when it comes, nor good for longer from its beginning. */
 const longest = 60 * 60 * second
 
 /** RFC 9101 §10.8: a type of its own, or none that says what else it would be. */
@@ -51,9 +51,10 @@ export const objectFault = (header: Members, claims: Members, expected: ObjectEx
   const [expiresAt, notBefore] = [instantIn(claims, "exp"), instantIn(claims, "nbf")]
   // Not a number is neither.
   if (!(expiresAt + leeway > now)) return "expired"
-  if (!(expiresAt <= now + longest + leeway)) return "too_long_lived"
   if (!(notBefore <= now + leeway)) return "from_the_future"
   if (!(notBefore >= now - longest - leeway)) return "too_old"
+  // Both are by the client's clock, however far that is off.
+  if (!(expiresAt - notBefore <= longest)) return "too_long_lived"
   if (claims.iat !== undefined && !(instantIn(claims, "iat") <= now + leeway)) return "from_the_future"
   // RFC 9101 §4: neither may stand in a request object.
   return claims.request === undefined && claims.request_uri === undefined ? undefined : "nested"
