@@ -95,6 +95,8 @@ const addresses = (right: string): ReadonlyArray<string> => {
     path,
     `//auth.example.com${path}`,
     `https:auth.example.com${path}`,
+    `https:///auth.example.com${path}`,
+    `https://@auth.example.com${path}`,
     `https:\\\\auth.example.com${path}`,
     ` ${right}`,
     `${right}\n`,

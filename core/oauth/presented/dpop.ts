@@ -102,15 +102,15 @@ const escapes = (path: string): string =>
 
 const longestAddress = 4096
 
-/** `URL` reads more than the RFC has: spaces around, backslashes, and addresses without slashes. */
+/** `URL` reads more than the RFC has: spaces around, backslashes, slashes too few or too many. And no user is in it. */
 const isWritten = (text: string): boolean =>
-  text.length <= longestAddress && /^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/i.test(text)
+  text.length <= longestAddress && /^https?:\/\/(?!\/|[^/?#]*@)[\x21-\x5b\x5d-\x7e]+$/i.test(text)
 
 /** RFC 9449 §4.3: as it is compared, normalised and without query and fragment. `undefined`: no address of the web. */
 export const addressOf = (text: string): string | undefined => {
   if (!isWritten(text) || !URL.canParse(text)) return undefined
-  const { origin, password, pathname, username } = new URL(text)
-  return username === "" && password === "" ? origin + escapes(pathname) : undefined
+  const { origin, pathname } = new URL(text)
+  return origin + escapes(pathname)
 }
 
 /** Most callers write it as the server does, and reading both costs as much as all other claims. */

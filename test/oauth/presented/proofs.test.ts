@@ -23,6 +23,8 @@ test.each([
   ["https://api.example/./a", at],
   ["https://api.example", "https://api.example/"],
   ["https://api.example/A", "https://api.example/A"],
+  ["https://api.example/@b/c@d", "https://api.example/@b/c@d"],
+  ["https://api.example?b@c", "https://api.example/"],
   // RFC 3986 §6.2.2: what needs no escape has none, and the others are in upper case.
   ["https://api.example/%61", at],
   ["https://api.example/%7e%2D%5f%2E%39", "https://api.example/~-_.9"],
@@ -40,6 +42,8 @@ test.each([
   "ftp://api.example/a",
   "https:api.example/a",
   "https:/api.example/a",
+  "https:///api.example/a",
+  "https:////api.example/a",
   "https://",
   "https://[/a",
   ` ${at}`,
@@ -49,6 +53,8 @@ test.each([
   "https://api.example/ä",
   "https://ada@api.example/a",
   "https://:b@api.example/a",
+  "https://@api.example/a",
+  "https://:@api.example/a",
   "see https://api.example/a",
   `https://api.example/${"a".repeat(4077)}`
 ])("%j is no address", (written) => {
