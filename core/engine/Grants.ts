@@ -370,14 +370,19 @@ export const makeGrants = ({
     { binding, proof }: Presented,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | ProofFault> => {
-    const found = Effect.mapEager(accessOf(workspace, token, binding, now), (principal) => {
+    const saw = (principal: UserPrincipal | WorkspacePrincipal): Principal => {
       usage.saw("grant", workspace.id, principal.grant, now)
       return principal
-    })
-    if (proof === undefined) return found
+    }
+    if (proof === undefined) return Effect.mapEager(accessOf(workspace, token, binding, now), saw)
     // A proof of another key than the token's costs no signature, and nothing is remembered of it.
     if (!isBoundTo(token.binding, binding)) return Effect.fail(new InvalidToken({ reason: "binding_differs" }))
-    return Effect.flatMap(proof.holds, () => beside(useUp(workspace.id, proof), () => found))
+    const found = () => accessOf(workspace, token, binding, now)
+    // A use is one whose proof held, and was not used up before.
+    return Effect.map(
+      Effect.flatMap(proof.holds, () => beside(useUp(workspace.id, proof), found)),
+      saw
+    )
   }
 
   const checkAccessText = (

@@ -3,12 +3,14 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { deviceGrant } from "../../../core/client/Profile.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
+import { UserId } from "../../../core/rules/Id.ts"
 import { answerAs, deviceClient, shownBy, toldOf, waitingDevice } from "../../given/devices.ts"
 import {
   companiesAddress,
   type Holder,
   holderOf,
   type Odd,
+  proofClaims,
   proofFor,
   signedProof,
   tokenAddress,
@@ -122,6 +124,29 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
           expect(written()).toBe(before)
           yield* opened(world, access, ada)
           expect(written()).toBe(before + 1)
+        }),
+      signing
+    ))
+
+  test("was used where a proof held, once, and not by who shows it beside another", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { grants, usage } = world.services
+          const slice = { after: undefined, limit: 1 }
+          const [grant] = (yield* Effect.orDie(grants.ofUser(theWorkspace.id, UserId.make("alice"), slice))).values
+          const lastUse = () => Effect.orDie(usage.lastUse("grant", theWorkspace.id, grant?.id ?? ""))
+          // Young enough still when a use may be noted again, a minute later.
+          const claims = { ...proofClaims("GET", companiesAddress, access), iat: now + 10 }
+          const forged = yield* signedProof({ ...eve, jwk: ada.jwk }, claims)
+          const good = yield* signedProof(ada, claims)
+          const shown = (dpop: string) => resource(world, { authorization: `DPoP ${access}`, dpop })
+          expect([(yield* shown(forged)).status, yield* lastUse()]).toEqual([401, undefined])
+          expect([(yield* shown(good)).status, Number(yield* lastUse())]).toEqual([200, t0])
+          yield* TestClock.adjust("1 minute")
+          expect([(yield* shown(good)).status, Number(yield* lastUse())]).toEqual([401, t0])
+          expect(reasons(world)).toEqual(["proof_forged", "proof_replayed"])
         }),
       signing
     ))
