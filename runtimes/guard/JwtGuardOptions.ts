@@ -1,5 +1,6 @@
 import { type Clock, type Duration, type Redacted, Result } from "effect"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
+import { withoutEndSlash } from "../../core/rules/Resource.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { metadataOf, resourcePathBelow } from "./RemoteGuardOptions.ts"
@@ -52,6 +53,7 @@ export interface JwtGuardOptions {
 /** The options, checked. Times in milliseconds. */
 export interface Read {
   readonly issuer: string
+  /** Without a slash at the end. */
   readonly resource: string
   readonly resourceMetadata: string
   readonly issuerMetadata: string
@@ -114,7 +116,7 @@ export const readOptions = (options: JwtGuardOptions): Checked<Read> =>
     const issuerMetadata = metadataOf(issuer)
     return {
       issuer,
-      resource: resource.href,
+      resource: withoutEndSlash(resource.href),
       resourceMetadata: issuerMetadata + resourcePathBelow(issuer, resource),
       issuerMetadata,
       jwksUri: jwksUri.href,

@@ -4,7 +4,7 @@ import { Binding } from "../../core/grant/Binding.ts"
 import { actorsIn, jwtType } from "../../core/grant/jwtAccessToken.ts"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
-import { covers, withoutEndSlash } from "../../core/rules/Resource.ts"
+import { covers } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import type { Caller } from "./Check.ts"
 
@@ -37,6 +37,7 @@ const types: ReadonlyArray<unknown> = [jwtType, `application/${jwtType}`]
 
 export interface Expected {
   readonly issuer: string
+  /** Without a slash at the end. */
   readonly resource: string
   readonly algorithms: ReadonlyArray<Algorithm>
   readonly leeway: number
@@ -64,7 +65,7 @@ const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken(
 
 /** Whether an audience has anything to do with this resource server: all of the API, a part of it, or more than it. */
 const isForHere = (audience: string, { issuer, resource }: Expected): boolean =>
-  audience === issuer || covers([audience], resource) || covers([withoutEndSlash(resource)], audience)
+  audience === issuer || covers([audience], resource) || covers([resource], audience)
 
 /** RFC 9068 §4: all that can be said of a token without its signature. Whatever fails here leads to no fetch. */
 export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected): Result.Result<Said, InvalidToken> => {

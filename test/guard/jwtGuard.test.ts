@@ -299,6 +299,23 @@ describe("a guard over JWTs", () => {
     expect(line.asked).toBe(0)
   })
 
+  test.each([
+    ["https://auth.example/rest", "/rest"],
+    ["https://auth.example/rest/", "/rest"],
+    ["https://auth.example", ""],
+    ["https://auth.example/", ""]
+  ])("takes a token for a part of %s there alone", async (given, base) => {
+    const { ask, token } = await scene({ issuer: "https://as.example", resource: given })
+    const asked = async (aud: string, path: string) => {
+      const answer = await ask(await token({ claims: { iss: "https://as.example", aud } }), base + path)
+      return typeof answer === "number" ? answer : answer._tag
+    }
+    const at = `https://auth.example${base}`
+    expect(await asked(`${at}/orders`, "/orders/7")).toBe("User")
+    expect(await asked(`${at}/orders`, "/bills")).toBe(401)
+    expect(await asked(at, "/bills")).toBe("User")
+  })
+
   test("admits no caller elsewhere, or for less", async () => {
     const { ask, token } = await scene()
     expect(await ask(await token({ claims: { aud: `${resource}/orders` } }), "/rest/bills")).toBe(401)
