@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import { Brought } from "../client/Brought.ts"
 import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { ClientIdentifier } from "../client/ClientIdentifier.ts"
-import { needsChallenge, needsPush, type Profile, profileOf } from "../client/Profile.ts"
+import { needsChallenge, needsPush, type Profile, profileOf, redirectTargetOf } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import { type Authentication, AuthenticationAsked } from "../grant/Authentication.ts"
 import { Binding } from "../grant/Binding.ts"
@@ -16,7 +16,7 @@ import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Prompts } from "../rules/Prompt.ts"
-import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
+import { RedirectTarget } from "../rules/RedirectUri.ts"
 import {
   AccessDenied,
   AuthorizationPending,
@@ -210,13 +210,13 @@ export const redirectUriOf = (to: AnswerPlace): { readonly redirectUri?: Redirec
   to._tag === "Redirect" ? { redirectUri: to.target } : {}
 
 /** RFC 9700 §4.11.2: without a client that has this redirect URI now, no browser is sent anywhere. */
-const reachable = ({ client, now, waiting }: Answering): Result.Result<Client, UntrustedRequest> => {
+const reachable = ({ client, now, policy, waiting }: Answering): Result.Result<Client, UntrustedRequest> => {
   const { to } = waiting
   const refused = (reason: UntrustedRequest["reason"]) =>
     Result.fail(new UntrustedRequest({ reason, clientId: waiting.client, ...redirectUriOf(to) }))
   if (client === undefined || !isKnown(client, now)) return refused("client_unknown")
   if (client.disabled) return refused("client_disabled")
-  return to._tag === "Redirect" && matchRedirectUri(client.redirectUris, to.target) === undefined
+  return to._tag === "Redirect" && redirectTargetOf(client, policy, to.target) === undefined
     ? refused("redirect_uri_not_registered")
     : Result.succeed(client)
 }

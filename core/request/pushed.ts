@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { identifierOf } from "../client/Client.ts"
-import { needsSignedRequest } from "../client/Profile.ts"
+import { needsSignedRequest, redirectTargetOf } from "../client/Profile.ts"
 import { base64Url, hexOf, readBase64Url, readBase64UrlInto } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
 import { asItCame, type Sent, sentQuery } from "../http/form.ts"
@@ -9,7 +9,6 @@ import type { Call, Services } from "../http/Route.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { type AuthorizationRequestId, authorizationRequestIdOf, type ClientId, idLength } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
-import { matchRedirectUri } from "../rules/RedirectUri.ts"
 import {
   InvalidRequest,
   type InvalidRequestObject,
@@ -232,7 +231,7 @@ export const visitPushed = Effect.fnUntraced(function* (
   const waiting = yield* keptRequest(services, call, uri, client.id)
   const { _tag, id, client: of, expiresAt, pushed, ...asked } = waiting
   const { to } = waiting
-  if (to._tag === "Redirect" && matchRedirectUri(client.redirectUris, to.target) === undefined) {
+  if (to._tag === "Redirect" && redirectTargetOf(client, services.policy, to.target) === undefined) {
     const refused = { clientId: identifierOf(client), redirectUri: to.target } as const
     return yield* new UntrustedRequest({ reason: "redirect_uri_not_registered", ...refused })
   }

@@ -2,7 +2,7 @@ import { Effect, Result, Schema, Struct } from "effect"
 import type { Brought } from "../client/Brought.ts"
 import { type Client, isKnown, scopesToAsk } from "../client/Client.ts"
 import { ClientIdentifier, isBrought } from "../client/ClientIdentifier.ts"
-import { needsChallenge, needsPush } from "../client/Profile.ts"
+import { needsChallenge, needsPush, redirectTargetOf } from "../client/Profile.ts"
 import { type Met, NoSuchClient } from "../engine/BroughtClients.ts"
 import type { AuthenticationAsked } from "../grant/Authentication.ts"
 import { Binding } from "../grant/Binding.ts"
@@ -16,7 +16,7 @@ import { Instant } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Prompts, readPrompts } from "../rules/Prompt.ts"
-import { matchRedirectUri, withQuery } from "../rules/RedirectUri.ts"
+import { withQuery } from "../rules/RedirectUri.ts"
 import {
   Contended,
   InvalidRequest,
@@ -342,7 +342,7 @@ const readReturnPath = Effect.fnUntraced(function* (
   const place = readPlace(sent)
   if (Result.isFailure(place))
     return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
-  const target = matchRedirectUri(client.redirectUris, place.success.redirect_uri)
+  const target = redirectTargetOf(client, services.policy, place.success.redirect_uri)
   if (target === undefined) return yield* refuse("redirect_uri_not_registered")
   return { ...met, to: { _tag: "Redirect", target, state: repeated.has("state") ? null : rawState(query, sent) } }
 })

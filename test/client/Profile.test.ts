@@ -11,11 +11,12 @@ import {
   needsSignedRequest,
   profileOf,
   profilesFor,
-  requestObjectAlgorithm,
+  redirectTargetOf,
   requireSignedRequests,
   securityProfile,
   signedFor
 } from "../../core/client/Profile.ts"
+import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { client, policy } from "../grant/given.ts"
 
@@ -92,6 +93,18 @@ describe("a profile", () => {
     ])
   })
 
+  test("sends a browser to addresses that it lets a client register, whenever that was", () => {
+    const uris = ["https://app.example/cb", "http://127.0.0.1/cb", "com.example.app:/cb"]
+    const redirectUris = uris.map((uri) => RedirectUri.make(uri))
+    const all = [...uris, "http://127.0.0.1:4711/cb", "https://evil.example/cb"]
+    const targets = (of: object, by: Parameters<typeof redirectTargetOf>[1]) =>
+      all.filter((uri) => redirectTargetOf(client({ ...of, redirectUris }), by, uri) === uri)
+    expect(targets({}, policy)).toEqual(all.slice(0, 4))
+    for (const target of [targets({ members: strict }, policy), targets({}, everywhere)]) {
+      expect(target).toEqual(all.slice(0, 1))
+    }
+  })
+
   const good = {
     method: "private_key_jwt",
     redirectUris: ["https://app.example/cb"],
@@ -104,6 +117,8 @@ describe("a profile", () => {
     ["a secret", { method: "client_secret_basic" }, 1],
     ["no authentication", { method: "none" }, 1],
     ["RS256", { members: { token_endpoint_auth_signing_alg: "RS256" } }, 1],
+    ["requests by RS256", { members: { request_object_signing_alg: "RS256" } }, 1],
+    ["requests by PS256", { members: { request_object_signing_alg: "PS256" } }, 0],
     ["a key for RS256 alone", { members: { jwks: { keys: [{ ...rsa, alg: "RS256" }] } } }, 1],
     ["a key for both", { members: { jwks: { keys: [rsa] } } }, 0],
     [
@@ -200,7 +215,7 @@ describe("a member of registration that a profile has a say in", () => {
     [{ request_object_signing_alg: "RS256" }, { profile: "fapi2" }, false],
     [{ security_profile: "fapi2" }, {}, true]
   ] as const)("the algorithm of requests: %j, of a server with %j", (sent, rules, isTaken) => {
-    const fault = requestObjectAlgorithm.fault(stepOf({ sent, rules }), undefined)
+    const fault = securityProfile.fault(stepOf({ sent, rules }), undefined)
     expect(fault === undefined).toBe(isTaken)
     expect(fault).not.toBe("")
   })

@@ -730,6 +730,10 @@ describe("what the modules come to for the server", () => {
     ))
 })
 
+/** What an owner, or an earlier policy, made of a client. */
+const change = (world: World, { id }: SigningClient, over: object) =>
+  Effect.orDie(world.services.clients.change(theWorkspace.id, ClientId.make(id), (stored) => ({ ...stored, ...over })))
+
 describe("the profile of a client", () => {
   test("has the server sign for it by its algorithms too, whatever signs for others (FAPI 2.0 §5.4.1)", () =>
     onStage(
@@ -813,6 +817,50 @@ describe("the profile of a client", () => {
           }))
           expect(yield* status).toBe(401)
           expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "wrong_method" })
+        }),
+      { signatures: realSignatures }
+    ))
+
+  test("of a whole server has no code sent where its clients may not register, whenever they did", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const one = yield* signingClient(world, es256)
+          const local = "http://127.0.0.1/callback"
+          yield* change(world, one, { redirectUris: [redirectUri, local, "com.example.app:/callback"] })
+          for (const [uri, status] of [
+            [redirectUri, 201],
+            [local, 400],
+            ["http://127.0.0.1:4711/callback", 400],
+            ["com.example.app:/callback", 400]
+          ] as const) {
+            const answer = yield* pushSigned(world, one, askedBy(one, { redirect_uri: uri }))
+            expect([uri, answer.status]).toEqual([uri, status])
+            if (status === 400) expect(errorOf(answer)).toBe("invalid_request")
+          }
+          const brought = form(askedBy(one, { redirect_uri: local }))
+          isPage(yield* visit(world, `/oauth/authorize?${brought}`))
+        }),
+      { signatures: realSignatures, policy: { profile: "fapi2" } }
+    ))
+
+  test("ends what was under way to another address, before the visit, the answer and the code", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const redirect_uri = "http://127.0.0.1/callback"
+          const one = yield* signingClient(world, es256, { redirect_uris: [redirect_uri] })
+          const push = Effect.map(pushSigned(world, one, askedBy(one, { redirect_uri })), (answer) =>
+            visitTarget(one, uriOf(answer))
+          )
+          const code = backOf(yield* approveAt(world, yield* push)).get("code") ?? ""
+          const page = yield* visit(world, yield* push)
+          const target = yield* push
+          expect([code === "", page.status]).toEqual([false, 200])
+          yield* change(world, one, { members: fapi })
+          isPage(yield* visit(world, target))
+          expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
+          isInvalidGrant(yield* asks(world, one, { ...codeFields(code), redirect_uri }))
         }),
       { signatures: realSignatures }
     ))

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { hasGrant } from "../../client/Client.ts"
+import { redirectTargetOf } from "../../client/Profile.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
@@ -10,7 +11,6 @@ import { type Read, refusedAs } from "../../http/form.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { later } from "../../rules/Instant.ts"
 import { CodeVerifier, provesPossession } from "../../rules/Pkce.ts"
-import { matchRedirectUri } from "../../rules/RedirectUri.ts"
 import { InvalidGrant, InvalidRequest, InvalidTarget } from "../../rules/Refusal.ts"
 import { narrowResources } from "../../rules/Resource.ts"
 import { grantType, resource } from "./GrantType.ts"
@@ -68,7 +68,7 @@ const redeem = (
   if (grant.redirectUri === undefined) return refuse(new InvalidGrant({ reason: "wrong_kind" }))
   if (step.form.redirect_uri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
   // The client may have taken it back since, and what was sent there may be in other hands.
-  if (matchRedirectUri(by.client.redirectUris, grant.redirectUri) === undefined) {
+  if (redirectTargetOf(by.client, policy, grant.redirectUri) === undefined) {
     return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
   }
   const fault = verifierFault(grant.challenge, step.form.code_verifier)
