@@ -10,10 +10,10 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
  */
 export type Actor = UserId | "command line" | "host program" | "OWNER_EMAIL"
 
-/** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
 /** What becomes of a workspace that is hosted. */
 export type WorkspaceChange = "added" | "changed" | "disabled" | "enabled"
 
+/** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
 export type AuditEvent =
   | {
       readonly _tag: "ClientRegistered"

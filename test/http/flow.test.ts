@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { PlaceId } from "../../core/rules/Id.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -145,6 +146,16 @@ describe("the code flow, whole", () => {
         expect(jsonOf(response).scope).toBe("api")
         expect(jsonOf(yield* companies(world, String(jsonOf(response).access_token))).as).toEqual({ kind: "workspace" })
       })
+    ))
+
+  test("tells an API for whom its caller acts, and where the person let it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signInToApp(world, yield* registerClient(world))
+          expect(jsonOf(yield* companies(world, access)).as).toEqual({ kind: "user", user: "alice", place: "acme" })
+        }),
+      { places: () => [{ id: PlaceId.make("acme"), label: "Acme" }] }
     ))
 
   test("sends a person who is not signed in to sign in and back", () =>

@@ -10,7 +10,8 @@ const Companies = Schema.Struct({
   data: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, domain: Schema.String })),
   as: Schema.Struct({
     kind: Schema.Literals(["user", "workspace", "api_key"]),
-    user: Schema.optionalKey(Schema.String)
+    user: Schema.optionalKey(Schema.String),
+    place: Schema.optionalKey(Schema.String)
   })
 }).annotate({ identifier: "Companies" })
 type Companies = typeof Companies.Type
@@ -39,7 +40,11 @@ const companiesHandler =
     Effect.mapEager(guard(services, call.workspace, call.request, needed, call.now), (principal) => {
       const as: Companies["as"] =
         principal._tag === "User"
-          ? { kind: "user", user: principal.user }
+          ? {
+              kind: "user",
+              user: principal.user,
+              ...(principal.place === undefined ? {} : { place: principal.place })
+            }
           : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
       return json(200, { data: companies, as } satisfies Companies, noStore)
     })
