@@ -26,6 +26,7 @@ import {
   type Returned,
   readNamedClient,
   readPushedRequest,
+  readSignedRequest,
   type TermsFault,
   waitingOf
 } from "./readRequest.ts"
@@ -128,10 +129,10 @@ export const readPushed = Effect.fnUntraced(function* (
   if (named !== undefined && named !== own) return yield* otherClient
   const object = asItCame(sent, "request")
   if (object === undefined && needsSignedRequest(client)) return yield* unsigned
-  const { body } = call.request
-  const form = named === undefined ? `client_id=${encodeURIComponent(own)}&${body}` : body
-  const parameters = object === undefined ? form : yield* readRequestObject(services, call, client, object)
-  const read = yield* readPushedRequest(services, call, parameters)
+  const read =
+    object === undefined
+      ? yield* readPushedRequest(services, call, sent, client)
+      : yield* readSignedRequest(services, call, yield* readRequestObject(services, call, client, object))
   return Result.isSuccess(read) ? read.success : yield* read.failure.refusal
 })
 

@@ -1,6 +1,6 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import type { Brought } from "../client/Brought.ts"
-import { type Client, isKnown, scopesToAsk } from "../client/Client.ts"
+import { type Client, identifierOf, isKnown, scopesToAsk } from "../client/Client.ts"
 import { ClientIdentifier, isBrought } from "../client/ClientIdentifier.ts"
 import { needsChallenge, needsPush, redirectTargetOf } from "../client/Profile.ts"
 import { type Met, NoSuchClient } from "../engine/BroughtClients.ts"
@@ -303,49 +303,64 @@ type SentRequest = ReturnType<typeof sentQuery>
 
 type Refuse = (reason: UntrustedRequest["reason"]) => UntrustedRequest
 
-/** The client that a request names, as it is now, and how the request is refused from here on. */
-export const readNamedClient = Effect.fnUntraced(function* (
-  services: Services,
-  call: Call,
-  { repeated, sent }: SentRequest
-): Effect.fn.Return<Met & { readonly refuse: Refuse }, UntrustedRequest | PortUnavailable | StorageUnavailable> {
-  const clientId = asItCame(sent, "client_id")
-  const redirectUri = asItCame(sent, "redirect_uri")
-  const refuse = (reason: UntrustedRequest["reason"]) =>
+const refuseOf =
+  (clientId: string | undefined, redirectUri: string | undefined): Refuse =>
+  (reason) =>
     new UntrustedRequest({
       reason,
       ...(clientId === undefined ? {} : { clientId }),
       ...(redirectUri === undefined ? {} : { redirectUri })
     })
+
+type Unnamed = UntrustedRequest | PortUnavailable | StorageUnavailable
+
+/** The client of a request, as it is now, and how the request is refused from here on. */
+type Named = Met & { readonly refuse: Refuse }
+
+const nameClient = (
+  services: Services,
+  call: Call,
+  identifier: ClientIdentifier,
+  refuse: Refuse
+): Effect.Effect<Named, Unnamed> =>
+  Effect.matchEffect(meetClient(services, call, identifier), {
+    onSuccess: (met): Effect.Effect<Named, Unnamed> =>
+      met.client.disabled ? refuse("client_disabled") : Effect.succeed({ ...met, refuse }),
+    onFailure: (fault): Effect.Effect<Named, Unnamed> =>
+      fault._tag === "NoSuchClient"
+        ? refuse(fault.reason === "unknown" ? "client_unknown" : fault.reason)
+        : Effect.fail(fault)
+  })
+
+/** The client that a request names. */
+export const readNamedClient = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  { repeated, sent }: SentRequest
+): Effect.fn.Return<Named, Unnamed> {
+  const refuse = refuseOf(asItCame(sent, "client_id"), asItCame(sent, "redirect_uri"))
   if (repeated.has("client_id")) return yield* refuse("client_repeated")
   const asking = readClient(sent)
   if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
-  const met = yield* Effect.catchTag(
-    meetClient(services, call, asking.success.client_id),
-    "NoSuchClient",
-    ({ reason }) => refuse(reason === "unknown" ? "client_unknown" : reason)
-  )
-  return met.client.disabled ? yield* refuse("client_disabled") : { ...met, refuse }
+  return yield* nameClient(services, call, asking.success.client_id, refuse)
 })
 
 /** RFC 9700 §4.11.2: the client and where its answer goes. Until both hold, no browser is sent anywhere. */
-const readReturnPath = Effect.fnUntraced(function* (
-  services: Services,
-  call: Call,
+const readReturnPath = (
+  { refuse, ...met }: Named,
+  policy: Policy,
   query: string,
-  asked: SentRequest
-): Effect.fn.Return<ReturnPath, UntrustedRequest | PortUnavailable | StorageUnavailable> {
-  const { refuse, ...met } = yield* readNamedClient(services, call, asked)
-  const { client } = met
-  const { repeated, sent } = asked
-  if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
+  { repeated, sent }: SentRequest
+): Result.Result<ReturnPath, UntrustedRequest> => {
+  if (repeated.has("redirect_uri")) return Result.fail(refuse("redirect_uri_repeated"))
   const place = readPlace(sent)
   if (Result.isFailure(place))
-    return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
-  const target = redirectTargetOf(client, services.policy, place.success.redirect_uri)
-  if (target === undefined) return yield* refuse("redirect_uri_not_registered")
-  return { ...met, to: { _tag: "Redirect", target, state: repeated.has("state") ? null : rawState(query, sent) } }
-})
+    return Result.fail(refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered"))
+  const target = redirectTargetOf(met.client, policy, place.success.redirect_uri)
+  if (target === undefined) return Result.fail(refuse("redirect_uri_not_registered"))
+  const state = repeated.has("state") ? null : rawState(query, sent)
+  return Result.succeed({ ...met, to: { _tag: "Redirect", target, state } })
+}
 
 const challengeMissing = new InvalidRequest({
   reason: "challenge_required",
@@ -378,19 +393,22 @@ const broughtFault = (
   return needsPush(client, policy) ? pushRequired : undefined
 }
 
+type Terms = Omit<CheckedRequest, keyof ReturnPath>
+
 const checkedTerms = (
   services: Services,
   workspace: Workspace,
   path: ReturnPath,
   { repeated, sent }: SentRequest
-): Result.Result<Omit<CheckedRequest, keyof ReturnPath>, TermsFault> =>
-  Result.gen(function* () {
-    if (repeated.size > 0) return yield* Result.fail(repeatedParameter(repeated))
-    // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
-    yield* Result.mapError(readType(sent), (fault) => (isMissing(fault) ? fault : new UnsupportedResponseType()))
-    yield* readMode(sent)
-    return yield* termsAsked(services, workspace, path, sent, readRest, needsChallenge(path.client, services.policy))
-  })
+): Result.Result<Terms, TermsFault> => {
+  if (repeated.size > 0) return Result.fail(repeatedParameter(repeated))
+  const type = readType(sent)
+  // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
+  if (Result.isFailure(type)) return Result.fail(isMissing(type.failure) ? type.failure : new UnsupportedResponseType())
+  const mode = readMode(sent)
+  if (Result.isFailure(mode)) return Result.fail(mode.failure)
+  return termsAsked(services, workspace, path, sent, readRest, needsChallenge(path.client, services.policy))
+}
 
 const termsAsked = (
   services: Services,
@@ -399,62 +417,69 @@ const termsAsked = (
   sent: Sent,
   read: typeof readRest,
   needsChallenge: boolean
-): Result.Result<Omit<CheckedRequest, keyof ReturnPath>, Exclude<TermsFault, UnsupportedResponseType>> =>
-  Result.gen(function* () {
-    if (!mayAsk(client, to, services.policy)) {
-      return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
-    }
-    const challenge = yield* challengeOf(sent, needsChallenge)
-    const asked = yield* read(sent)
-    const registry = scopesOf(services.policy, workspace)
-    const resources = asked.resource === undefined ? null : yield* readResources(workspace, asked.resource)
-    const taken = resources === null ? null : scopesTaken(workspace, resources)
-    const own = asksNoScope(asked.scope) ? client.scope : scopesToAsk(client, registry)
-    const atResources = taken === null ? own : commonScopes(registry, own, taken)
-    const available = withSignIn(registry, own, atResources)
-    const named = yield* grantScopes(registry, available, asked.scope)
-    // A sign-in stands beside scopes that the resources take, and is none of theirs.
-    if (taken !== null && commonScopes(registry, named, taken).length === 0) {
-      return yield* Result.fail(new InvalidScope({ reason: "none_to_be_had" }))
-    }
-    const widened = (names: ReadonlyArray<string>) =>
-      Result.getOrElse(grantScopes(registry, available, [...named, ...names].join(" ")), () => named)
-    const { scope, signIn } = yield* readAuthentication(services.claimScopes, client, asked, named, widened)
-    const prompt = yield* readPrompts(asked.prompt ?? "")
-    return {
-      scope,
-      scopeByDefault: asksNoScope(asked.scope),
-      resources,
-      challenge,
-      ...(asked.dpop_jkt === undefined ? {} : { binding: { thumbprint: asked.dpop_jkt } }),
-      ...(prompt.length === 0 ? {} : { prompt }),
-      ...(asked.place_hint === undefined ? {} : { placeHint: asked.place_hint }),
-      ...(signIn === undefined ? {} : { signIn })
-    }
+): Result.Result<Terms, Exclude<TermsFault, UnsupportedResponseType>> => {
+  if (!mayAsk(client, to, services.policy)) {
+    return Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+  }
+  const challenge = challengeOf(sent, needsChallenge)
+  if (Result.isFailure(challenge)) return Result.fail(challenge.failure)
+  const rest = read(sent)
+  if (Result.isFailure(rest)) return Result.fail(rest.failure)
+  const asked = rest.success
+  const registry = scopesOf(services.policy, workspace)
+  const resources = asked.resource === undefined ? noResources : readResources(workspace, asked.resource)
+  if (Result.isFailure(resources)) return Result.fail(resources.failure)
+  const taken = resources.success === null ? null : scopesTaken(workspace, resources.success)
+  const scopeByDefault = asksNoScope(asked.scope)
+  const own = scopeByDefault ? client.scope : scopesToAsk(client, registry)
+  const atResources = taken === null ? own : commonScopes(registry, own, taken)
+  const available = withSignIn(registry, own, atResources)
+  const granted = grantScopes(registry, available, asked.scope)
+  if (Result.isFailure(granted)) return Result.fail(granted.failure)
+  const named = granted.success
+  // A sign-in stands beside scopes that the resources take, and is none of theirs.
+  if (taken !== null && commonScopes(registry, named, taken).length === 0) {
+    return Result.fail(new InvalidScope({ reason: "none_to_be_had" }))
+  }
+  const widened = (names: ReadonlyArray<string>) =>
+    Result.getOrElse(grantScopes(registry, available, [...named, ...names].join(" ")), () => named)
+  const authentication = readAuthentication(services.claimScopes, client, asked, named, widened)
+  if (Result.isFailure(authentication)) return Result.fail(authentication.failure)
+  const { scope, signIn } = authentication.success
+  const prompts = readPrompts(asked.prompt ?? "")
+  if (Result.isFailure(prompts)) return Result.fail(prompts.failure)
+  const prompt = prompts.success
+  return Result.succeed({
+    scope,
+    scopeByDefault,
+    resources: resources.success,
+    challenge: challenge.success,
+    ...(asked.dpop_jkt === undefined ? {} : { binding: { thumbprint: asked.dpop_jkt } }),
+    ...(prompt.length === 0 ? {} : { prompt }),
+    ...(asked.place_hint === undefined ? {} : { placeHint: asked.place_hint }),
+    ...(signIn === undefined ? {} : { signIn })
   })
+}
+
+const noResources: Result.Result<Resources | null> = Result.succeed(null)
 
 const twoSubjects = new InvalidRequest({
   reason: "id_token_hint",
   message: "The id_token_hint and the parameter claims name two people."
 })
 
-type Reading<F> = Effect.Effect<
-  Result.Result<CheckedRequest, Returned<F>>,
-  UntrustedRequest | PortUnavailable | StorageUnavailable
->
+type Reading<F> = Effect.Effect<Result.Result<CheckedRequest, Returned<F>>, Unnamed>
 
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
 const readAs = Effect.fnUntraced(function* <F>(
   services: Services,
   call: Call,
+  named: Named,
   query: string,
+  asked: SentRequest,
   faultOf: (path: ReturnPath, asked: SentRequest) => F | undefined
-): Effect.fn.Return<
-  Result.Result<CheckedRequest, Returned<F | TermsFault>>,
-  UntrustedRequest | PortUnavailable | StorageUnavailable
-> {
-  const asked = sentQuery(query, several)
-  const path = yield* readReturnPath(services, call, query, asked)
+): Effect.fn.Return<Result.Result<CheckedRequest, Returned<F | TermsFault>>, Unnamed> {
+  const path = yield* Effect.fromResult(readReturnPath(named, services.policy, query, asked))
   const fault = faultOf(path, asked)
   if (fault !== undefined) return Result.fail({ path, refusal: fault })
   const workspace = yield* services.openings.current(call.workspace, call.now)
@@ -471,17 +496,43 @@ const readAs = Effect.fnUntraced(function* <F>(
   return Result.succeed({ ...request, signIn: { ...request.signIn, sub } })
 })
 
+const readText = <F>(
+  services: Services,
+  call: Call,
+  query: string,
+  faultOf: (path: ReturnPath, asked: SentRequest) => F | undefined
+): Reading<F | TermsFault> => {
+  const asked = sentQuery(query, several)
+  return Effect.flatMap(readNamedClient(services, call, asked), (named) =>
+    readAs(services, call, named, query, asked, faultOf)
+  )
+}
+
 /** As a browser brings it. */
 export const readAuthorizationRequest = (
   services: Services,
   call: Call,
   query: string
 ): Reading<TermsFault | RequestNotSupported> =>
-  readAs(services, call, query, (path, asked) => broughtFault(path, asked, services.policy))
+  readText(services, call, query, (path, asked) => broughtFault(path, asked, services.policy))
 
-/** RFC 9126 §2.1: as its client pushes it, read by the same contract. */
-export const readPushedRequest = (services: Services, call: Call, parameters: string): Reading<TermsFault> =>
-  readAs<never>(services, call, parameters, () => undefined)
+/** RFC 9126 §2.1, RFC 9101: as its client signed it, read by the same contract. */
+export const readSignedRequest = (services: Services, call: Call, parameters: string): Reading<TermsFault> =>
+  readText<never>(services, call, parameters, () => undefined)
+
+/** RFC 9126 §2.1: as the client that authenticated pushed it in the body of this call, read by the same contract. */
+export const readPushedRequest = (services: Services, call: Call, sent: Sent, client: Client): Reading<TermsFault> => {
+  const identifier = identifierOf(client)
+  const refuse = refuseOf(identifier, asItCame(sent, "redirect_uri"))
+  const asked: SentRequest = { sent, repeated: none }
+  const read = (named: Named) => readAs<never>(services, call, named, call.request.body, asked, () => undefined)
+  // Of a client that brought its identifier, more may have been read than stands in its record.
+  return isBrought(identifier)
+    ? Effect.flatMap(nameClient(services, call, identifier, refuse), read)
+    : read({ client, refuse })
+}
+
+const none: ReadonlySet<string> = new Set()
 
 /** What of an authorization request a device asks by, too (RFC 8628 §3.1); PKCE where the client likes. */
 export const deviceFields = Struct.pick(fields, [

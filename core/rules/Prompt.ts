@@ -13,8 +13,11 @@ const noneAlone = new InvalidRequest({
   message: "The prompt none stands alone."
 })
 
+const nothingAsked: Result.Result<Prompts> = Result.succeed([])
+
 /** In the order of the table, each once. Values of other servers are passed over, but beside `none` they are another. */
 export const readPrompts = (text: string): Result.Result<Prompts, InvalidRequest> => {
+  if (text === "") return nothingAsked
   const named = new Set(text.split(" ").filter((name) => name !== ""))
   if (named.has("none") && named.size > 1) return Result.fail(noneAlone)
   return Result.succeed(Prompt.literals.filter((prompt) => named.has(prompt)))

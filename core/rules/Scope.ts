@@ -197,7 +197,8 @@ export const isWithin = (inner: ReadonlyArray<string>, outer: ReadonlyArray<stri
 }
 
 /** RFC 6749 §3.3: the order says nothing and a repeat adds nothing. */
-export const namesIn = (text: string): ReadonlyArray<string> => text.split(" ").filter((name) => name !== "")
+export const namesIn = (text: string): ReadonlyArray<string> =>
+  text.includes(" ") ? text.split(" ").filter((name) => name !== "") : text === "" ? [] : [text]
 
 /** Whether what a client gets is left to the server. */
 export const asksNoScope = (text: string | undefined): boolean => askedIn(text).length === 0
