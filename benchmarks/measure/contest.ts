@@ -130,6 +130,8 @@ interface Entry {
 
 const defaultValues = 960
 const defaultFewCodes = 640
+/** Of the time in which codes are made and used up, about so many parts go by before the server sees them. */
+const making = 4
 /** A turn ends by its time; codes are a little more than that takes. */
 const reserve = 1.3
 let chains = 0
@@ -187,9 +189,12 @@ export const entrant = (entry: Entry): Entrant => {
     })
 
   const warmTurn = turn(options.firstWarmMillis, 100, options.firstWarmRequests)
-  /** One turn's codes are used up long before a server is warm, and the first only finds out how many a turn takes. */
+  /**
+   * One turn's codes are used up long before a server is warm, and the first only finds out how many a turn takes. What is
+   * signed takes longer to make than to use.
+   */
   const warmWithCodes = Effect.gen(function* () {
-    const giveUpAt = (yield* Clock.currentTimeMillis) + options.firstWarmMillis * warmPatience
+    const giveUpAt = (yield* Clock.currentTimeMillis) + options.firstWarmMillis * warmPatience * making
     let answered = 0
     do {
       const { requests, warmRequests } = yield* warmTurn
