@@ -43,7 +43,8 @@ const unknown = notFound("There is no such client.")
 const readIdentifier = (text: string): Effect.Effect<ClientIdentifier, typeof unknown> =>
   Option.match(readClientIdentifier(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
 
-const readId = (text: string): Effect.Effect<ClientId, typeof unknown> => Effect.map(readIdentifier(text), clientKey)
+export const readId = (text: string): Effect.Effect<ClientId, CommandFailed> =>
+  Effect.map(readIdentifier(text), clientKey)
 
 const lastUse = ({ services, workspace }: Administration, client: Client) =>
   Effect.map(services.usage.lastUse("client", workspace.id, client.id), (at) => at ?? null)

@@ -1,8 +1,9 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { endAll } from "../../core/engine/endAll.ts"
-import { ClientId, PlaceId, UserId } from "../../core/rules/Id.ts"
+import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { administer, WorkspaceFlag } from "./administration.ts"
+import { readId } from "./client.ts"
 import { json, misused, print } from "./output.ts"
 
 const named = <A>(flag: Flag.Flag<A>, what: string) => flag.pipe(Flag.withDescription(what), Flag.optional)
@@ -15,7 +16,7 @@ const end = Command.make(
       "What that person allowed: their id, as `sub` tells it"
     ),
     place: named(Flag.String("place").pipe(Flag.withSchema(PlaceId)), "What is allowed there: the id of a place"),
-    client: named(Flag.String("client").pipe(Flag.withSchema(ClientId)), "What that client was allowed: its id"),
+    client: named(Flag.String("client"), "What that client was allowed: its id, or the address of its document"),
     json
   },
   (given) =>
@@ -24,7 +25,7 @@ const end = Command.make(
         const which = {
           user: Option.getOrUndefined(given.user),
           place: Option.getOrUndefined(given.place),
-          client: Option.getOrUndefined(given.client)
+          client: Option.isNone(given.client) ? undefined : yield* readId(given.client.value)
         }
         if (Object.values(which).every((id) => id === undefined)) {
           return yield* misused("Name a --user, a --place or a --client: nothing named would end everything.")

@@ -1,12 +1,14 @@
 import { Effect, Option, Schema } from "effect"
-import { displayName } from "../../core/client/Client.ts"
+import { displayName, identifierOf } from "../../core/client/Client.ts"
+import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { endGrant } from "../../core/engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
 import { type Ending, endAll } from "../../core/engine/endAll.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
-import { ClientId, grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
+import { grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 import { sessionOf } from "./hostOwner.ts"
 import { type BadOption, badArgument } from "./Options.ts"
@@ -49,29 +51,32 @@ export interface GrantsApi {
 export interface EndAll {
   readonly user?: string
   readonly place?: string
+  /** Its id as `clients` and guards tell it. */
   readonly client?: string
 }
 
-const ids = { user: UserId, place: PlaceId, client: ClientId } as const
+const endAllNames: NamesOf<EndAll> = { user: true, place: true, client: true }
 
-const readIds = Schema.decodeUnknownOption(
-  Schema.Struct({
-    user: Schema.optional(ids.user),
-    place: Schema.optional(ids.place),
-    client: Schema.optional(ids.client)
-  })
+const readPerson = Schema.decodeUnknownOption(
+  Schema.Struct({ user: Schema.optional(UserId), place: Schema.optional(PlaceId) })
 )
+
+const readIds = ({ client, ...person }: EndAll): Option.Option<Ending> =>
+  Option.flatMap(readPerson(person), (ending) =>
+    client === undefined
+      ? Option.some(ending)
+      : Option.map(readClientKey(client), (key) => ({ ...ending, client: key }))
+  )
 
 /** Nothing named would end everything, and a name that is misspelt as much as that: neither is meant. */
 const readEnding = (method: string, which: EndAll): Effect.Effect<Ending | undefined, BadOption> => {
-  const given: unknown = which
-  if (typeof given !== "object" || given === null) return Effect.fail(badArgument(method, "has to be an object"))
-  const stranger = Object.keys(given).find((name) => !(name in ids))
+  if (!isObject(which)) return Effect.fail(badArgument(method, "has to be an object"))
+  const stranger = strangerIn(which, endAllNames)
   if (stranger !== undefined) return Effect.fail(badArgument(`${method} ${stranger}`, "is nothing that it knows"))
-  const isNone = Object.values(given).every((id) => id === undefined)
+  const isNone = Object.values(which).every((id) => id === undefined)
   return isNone
     ? Effect.fail(badArgument(method, "has to name a user, a place or a client"))
-    : Effect.succeed(Option.getOrUndefined(readIds(given)))
+    : Effect.succeed(Option.getOrUndefined(readIds(which)))
 }
 
 const readUser = Schema.decodeUnknownOption(UserId)
@@ -98,7 +103,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
         : [...new Set(grants.flatMap((grant) => grant.resources ?? []))]
       const shown: UserGrant = {
         id: grantMark(id),
-        client: { id: client.id, name: displayName(client) },
+        client: { id: identifierOf(client), name: displayName(client) },
         ...(place === undefined ? {} : { place }),
         scopes: [...new Set(grants.flatMap(({ scope }) => scope))],
         resources,
@@ -151,6 +156,10 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     revokeAll: (user) => end("grants.revokeAll", { user }),
     endAll: (which) => end("grants.endAll", which),
     endSession: (user, session) => {
+      const given: unknown = session
+      if (typeof given !== "string") {
+        return run(Effect.fail(badArgument("grants.endSession session", "has to be the text that `signedIn` gives")))
+      }
       const id = readUser(user)
       if (Option.isNone(id)) return Promise.resolve()
       const ending = { user: id.value, sessions: [sessionOf(session)], why: "by_user" } as const

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { CreateOptions, EmbeddedTessera } from "../../runtimes/tessera.ts"
-import { bearer, issuer, letIn, machine, people, withHost } from "./host.ts"
+import { bearer, issuer, letIn, letInAs, machine, people, registersItself, withHost } from "./host.ts"
 
 const orders = `${issuer}/orders`
 const needs = { scopes: ["api"] } as const
@@ -82,6 +82,24 @@ describe("ending what people let applications have", () => {
       expect(await auth.grants.endAll({ client: grants[2]?.client ?? "" })).toBe(1)
       expect(await alive()).toEqual(but("bob bakery"))
       expect(await auth.grants.endAll({ client: grants[0]?.client ?? "", user: "bob" })).toBe(0)
+    }))
+
+  test("knows an application by the id that it goes by, also one that holds its registration", () =>
+    withHost({ registrationRows: "at_consent" }, async (auth) => {
+      const itself = await registersItself(auth)
+      expect(itself.client.id.length).toBeGreaterThan(22)
+      const { access } = await letInAs(auth, "ada", itself)
+      const { access: other } = await letIn(auth, "ada")
+      const admitted = async (token: string) => {
+        const checked = await auth.guard(bearer(orders, token), needs)
+        return checked._tag === "Admitted" && "client" in checked.principal ? checked.principal.client : undefined
+      }
+      const told = (await auth.grants.list("ada")).items.map(({ client }) => client.id)
+      // As everything else calls it.
+      expect(told).toContain(itself.client.id)
+      expect(await admitted(access)).toBe(itself.client.id)
+      expect(await auth.grants.endAll({ client: itself.client.id })).toBe(1)
+      expect([await admitted(access), typeof (await admitted(other))]).toEqual([undefined, "string"])
     }))
 
   test("ends no key, and nothing that an application has without a person", () =>

@@ -86,6 +86,21 @@ export const machine = async (auth: EmbeddedTessera) => {
   return { client, secret: secret ?? "", token, revoke }
 }
 
+const app = {
+  client_name: "App",
+  redirect_uris: [redirectUri],
+  token_endpoint_auth_method: "client_secret_post"
+} as const
+
+/** An application that registers itself, as far as `letIn` looks at it. */
+export const registersItself = async (auth: EmbeddedTessera) => {
+  const headers = { "content-type": "application/json" }
+  const asked = new Request(`${auth.issuer}/oauth/register`, { method: "POST", headers, body: JSON.stringify(app) })
+  // The shape is RFC 7591's; where it is not, what reads it fails.
+  const made = (await (await auth.handle(asked)).json()) as Record<"client_id" | "client_secret", string>
+  return { client: { id: made.client_id }, secret: made.client_secret }
+}
+
 /** What a person does who lets an application in, at the consent page and back. */
 export const letIn = async (
   auth: EmbeddedTessera,
@@ -93,13 +108,16 @@ export const letIn = async (
   scope = "api",
   more: Readonly<Record<string, string>> = {},
   registered: Readonly<Record<string, string>> = {}
+) => letInAs(auth, person, await auth.clients.register({ ...app, ...registered }), scope, more)
+
+/** The same for an application that is registered already. */
+export const letInAs = async <C extends { readonly id: string }>(
+  auth: EmbeddedTessera,
+  person: string,
+  { client, secret }: { readonly client: C; readonly secret: string | undefined },
+  scope = "api",
+  more: Readonly<Record<string, string>> = {}
 ) => {
-  const { client, secret } = await auth.clients.register({
-    client_name: "App",
-    redirect_uris: [redirectUri],
-    token_endpoint_auth_method: "client_secret_post",
-    ...registered
-  })
   const cookie = `session=${person}`
   const named = { response_type: "code", client_id: client.id, redirect_uri: redirectUri, scope }
   const asked = new URLSearchParams({ ...named, ...more })
