@@ -6,8 +6,9 @@ import type { Grant, Key, KeyUse } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
+import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
-import { badArgument } from "./Options.ts"
+import { type BadOption, badArgument } from "./Options.ts"
 
 /** An API key, without the key. */
 export interface ApiKey {
@@ -47,6 +48,19 @@ export interface ApiKeysApi {
   readonly rotate: (id: string) => Promise<NewApiKey | undefined>
   /** At once. `false`: there is no such key. */
   readonly revoke: (id: string) => Promise<boolean>
+}
+
+type KeyOptions = Parameters<ApiKeysApi["create"]>[0]
+
+const keyNames: NamesOf<KeyOptions> = { name: true, expiresIn: true, scopes: true, introspectOnly: true }
+
+/** A misspelt name must not be passed over: without scopes a key opens everything, and without an end it stays. */
+const knownKeyNames = (asked: KeyOptions): Effect.Effect<void, BadOption> => {
+  if (!isObject(asked)) return Effect.fail(badArgument("apiKeys.create", "has to be given an object"))
+  const stranger = strangerIn(asked, keyNames)
+  return stranger === undefined
+    ? Effect.void
+    : Effect.fail(badArgument(`apiKeys.create ${stranger}`, "is nothing that it knows"))
 }
 
 const readName = (name: unknown) =>
@@ -114,6 +128,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
     create: (asked) =>
       run(
         Effect.gen(function* () {
+          yield* knownKeyNames(asked)
           const name = yield* readName(asked.name)
           const lasts = yield* readLifetime(asked.expiresIn)
           const opens = yield* readOpens(asked.scopes, asked.introspectOnly)

@@ -153,11 +153,13 @@ const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailabl
   const { acr, amr }: { readonly acr?: unknown; readonly amr?: unknown } = person
   if (acr !== undefined && typeof acr !== "string") return away("owner.signedIn", "acr is no text")
   if (amr !== undefined && !isTexts(amr)) return away("owner.signedIn", "amr is no list of texts")
+  const role: unknown = person.role ?? "member"
+  if (role !== "owner" && role !== "member") return away("owner.signedIn", "role is neither owner nor member")
   return Effect.succeed({
     user: user.value,
     session: sessionOf(person.session),
     label,
-    role: person.role ?? "member",
+    role,
     ...(Option.isNone(authenticatedAt) ? {} : { authenticatedAt: authenticatedAt.value }),
     ...(acr === undefined ? {} : { acr }),
     ...(amr === undefined ? {} : { amr })

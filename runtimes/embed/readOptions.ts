@@ -381,10 +381,9 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
   if (!isObject(owner)) return bad("owner", "has to say who your people are")
   if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
   if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
-  for (const name of ["switchAt", "signOut", "places", "profile"] as const) {
-    if (owner[name] !== undefined && typeof owner[name] !== "function") {
-      return bad(`owner.${name}`, "has to be a function")
-    }
+  for (const name of Object.keys(ownerNames)) {
+    const given: unknown = Reflect.get(owner, name)
+    if (given !== undefined && typeof given !== "function") return bad(`owner.${name}`, "has to be a function")
   }
   // Of a class, it has what it needs itself.
   return Object.getPrototypeOf(owner) === Object.prototype
@@ -394,10 +393,15 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
 
 const switches = ["requirePkce", "devices", "housekeeping"] as const
 
+const hasPath = (endpoint: unknown): boolean =>
+  isObject(endpoint) && "path" in endpoint && typeof endpoint.path === "string"
+
 const restOf = (options: SharedOptions): Checked<void> => {
   const { audit, clock, extras: wanted = [], endpoints, log = "problems", rateLimits } = options
   if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
-  if (endpoints !== undefined && !Array.isArray(endpoints)) return bad("endpoints", "has to be a list")
+  if (endpoints !== undefined && !(Array.isArray(endpoints) && endpoints.every(hasPath))) {
+    return bad("endpoints", "has to be a list of endpoints, each at a path")
+  }
   if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
     return bad("extras", `has to be a list of ${extras.join(", ")}`)
   }

@@ -220,6 +220,21 @@ describe("API keys", () => {
       }
     }))
 
+  test("are refused where a name is misspelt: without scopes they open everything, and without an end they stay", () =>
+    withHost({}, async ({ apiKeys }) => {
+      type Asked = Parameters<typeof apiKeys.create>[0]
+      const rows: ReadonlyArray<readonly [option: string, asked: unknown]> = [
+        ["apiKeys.create scope", { name: "a", scope: ["api"] }],
+        ["apiKeys.create expires", { name: "a", expires: "90 days" }],
+        ["apiKeys.create", undefined]
+      ]
+      for (const [option, asked] of rows) {
+        // What JavaScript lets through.
+        expect(await failure(apiKeys.create(asked as Asked))).toMatchObject({ _tag: "BadOption", option })
+      }
+      expect((await apiKeys.list()).items).toEqual([])
+    }))
+
   test("are called what a list can show", () =>
     withHost({}, async ({ apiKeys }) => {
       expect((await apiKeys.create({ name: " Night\u202ely\nexport " })).name).toBe("Night ly export")

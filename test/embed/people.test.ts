@@ -192,7 +192,8 @@ describe("a host's people", () => {
     ["says a user that is no id", () => ({ user: "with space", session: "s" })],
     ["says no session", () => ({ user: "ada", session: "" })],
     // What JavaScript lets through.
-    ["says a label that is no text", () => ({ ...ada, label: Object(5).valueOf() })]
+    ["says a label that is no text", () => ({ ...ada, label: Object(5).valueOf() })],
+    ["says a role that there is not", () => ({ ...ada, role: Object("admin").valueOf() })]
   ] as const) {
     test(`a host that ${trouble} is answered for with 503 and none of its words`, async () => {
       const response = await authorize({ ...people, signedIn })
@@ -386,6 +387,10 @@ describe("a host's people", () => {
       ] as const) {
         await auth.grants.endSession(user, session)
       }
+      // What JavaScript lets through.
+      await expect(auth.grants.endSession("ada", undefined as unknown as string)).rejects.toMatchObject({
+        option: "grants.endSession session"
+      })
       expect(await statuses()).toEqual([200, 200])
       await auth.grants.endSession("ada", "session=phone")
       expect(await statuses()).toEqual([200, 401])
