@@ -40,12 +40,14 @@ export interface FoundWorkspaces extends Required<Workspaces["Service"]> {
   readonly atHand: (request: Pick<HttpRequest, "headers" | "path">) => Pick<FoundAt, "workspace"> | undefined
   /** Those found lately, each once. */
   readonly known: () => ReadonlyArray<Workspace>
+  /** What is at a host, by who can say it without a wait; it is remembered as what a look finds. */
+  readonly say: (host: string, tell: (known: Workspace | undefined) => Workspace | undefined) => Workspace | undefined
   /** As if they had just been looked for. */
   readonly learn: (workspaces: Iterable<Workspace>) => void
 }
 
 /** The host of an address, for one that says a port that goes without saying (RFC 9110 §4.2.3). */
-const hostOf = (header: string | null | undefined): string | undefined => {
+export const plainHost = (header: string | null | undefined): string | undefined => {
   const host = readHost(header)
   if (host === undefined) return undefined
   const port = host.endsWith(":443") ? 4 : host.endsWith(":80") ? 3 : 0
@@ -167,7 +169,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
     // A slash would make an address out of it, of which the path is to be the request's.
     const known = header.includes("/") ? undefined : knownAt(header, path, now)
     if (known !== undefined) return known
-    const host = hostOf(header)
+    const host = plainHost(header)
     if (host === undefined) return nowhere
     return host === header ? undefined : knownAt(host, path, now)
   }
@@ -176,13 +178,18 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
     atHand: requested,
     resolve: (request) => requested(request)?.workspace,
     find: ({ headers, path }: HttpRequest) => {
-      const host = hostOf(headers.get("host"))
+      const host = plainHost(headers.get("host"))
       if (host === undefined) return nobody
       const now = instantOf(clock)
       const known = knownAt(host, path, now)
       return known === undefined ? walk(host, path, now) : Exit.succeed(known.workspace)
     },
     known: () => [...found].flatMap(([, { workspace }]) => (workspace === undefined ? [] : [workspace])),
+    say: (host, tell) => {
+      const told = tell(found.get(host)?.workspace)
+      const workspace = mayBe(told, host) ? told : undefined
+      return remember(host, { workspace, deepest: 0 }, instantOf(clock)).workspace
+    },
     learn: (workspaces) => {
       const now = instantOf(clock)
       for (const workspace of workspaces) {

@@ -1,12 +1,12 @@
 import { type Clock, Effect, Equal, Layer, Result, Schema } from "effect"
-import { makeFoundWorkspaces } from "../../core/engine/FoundWorkspaces.ts"
+import { makeFoundWorkspaces, plainHost } from "../../core/engine/FoundWorkspaces.ts"
 import type { MayMove } from "../../core/engine/Openings.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import type { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { readTheme } from "../../core/workspace/Theme.ts"
 import { basePath, type Issuer, parseIssuer, Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { readHost, WorkspaceTable } from "../../core/workspace/WorkspaceTable.ts"
+import { WorkspaceTable } from "../../core/workspace/WorkspaceTable.ts"
 import { isObject } from "../serve/options.ts"
 import { badOption, type HostingOptions, type WorkspaceOption } from "./Options.ts"
 import { bad, type Checked, readResources, readScopes, readTrusted } from "./workspaceOptions.ts"
@@ -67,16 +67,17 @@ export const readWorkspace = (
     }
     const own = scopes === undefined ? undefined : yield* readScopes(`${option}.scopes`, scopes)
     const registry = own ?? serversScopes
-    const listed = resources && (yield* readResources(`${option}.resources`, resources, registry))
+    const listed = resources === undefined ? [] : yield* readResources(`${option}.resources`, resources, registry)
     const found = {
       ...workspace.success,
       ...(own && { scopes: own }),
-      ...(listed && listed.length > 0 && { resources: listed })
+      ...(listed.length > 0 && { resources: listed })
     }
     return {
-      workspace: trustedIssuers
-        ? yield* readTrusted(`${option}.trustedIssuers`, trustedIssuers, found, registry)
-        : found,
+      workspace:
+        trustedIssuers === undefined
+          ? found
+          : yield* readTrusted(`${option}.trustedIssuers`, trustedIssuers, found, registry),
       movedFrom: from?.success
     }
   })
@@ -165,11 +166,11 @@ const resolved = (resolve: Resolve, server: HostingServer): SeveralWorkspaces =>
   let waits = false
   /** What the function says at once, so that a host's own requests go on to its app. */
   const atOnce = (header: string): Workspace | "unknown" | undefined => {
-    const host = readHost(header)
+    const host = plainHost(header)
     if (host === undefined || waits) return host === undefined ? undefined : "unknown"
     try {
       const given = resolve(host)
-      if (!(given instanceof Promise)) return readOne("workspaces.resolve", given)
+      if (!(given instanceof Promise)) return found.say(host, (known) => readOne("workspaces.resolve", given, known))
       waits = true
       // It is asked again, by the request itself, and then what goes wrong is told.
       given.catch(() => undefined)

@@ -231,6 +231,8 @@ describe("a host of several workspaces", () => {
       ["workspaces[0].resources[0].scopes", [{ ...acme, resources: [{ at: orders, scopes: ["orders"] }] }]],
       ["workspaces[0].resources[0].accessTokenTtl", [{ ...acme, resources: [{ at: orders, accessTokenTtl: "soon" }] }]],
       ["workspaces[0].trustedIssuers[0]", [{ ...acme, trustedIssuers: [{ issuer: orders }] }]],
+      ["workspaces[0].resources", [{ ...acme, resources: null }]],
+      ["workspaces[0].trustedIssuers", [{ ...acme, trustedIssuers: null }]],
       ["workspaces[0]", [{ ...acme, disabled: "no" }]],
       ["workspaces[1].id", [acme, { ...root, id: "acme" }]],
       ["workspaces[1]", [acme, { ...acme, id: "other" }]],
@@ -357,6 +359,46 @@ describe("a host that resolves workspaces by a function", () => {
       expect(auth.owns("/oauth/token", "www.other.example")).toBe(false)
       expect(auth.owns("/orders", "acme.product.example")).toBe(false)
     }))
+
+  test("owns nothing at a host that is not the issuer's, whatever it says of it, before a request and after", () =>
+    withHosting({ resolve: () => ({ id: "acme", issuer: "https://acme.product.example" }) }, async (auth) => {
+      const owned = () =>
+        ["acme.product.example", "ACME.product.example:443", "www.product.example", "acme.product.example:8443"].map(
+          (host) => auth.owns("/oauth/token", host)
+        )
+      expect(owned()).toEqual([true, true, false, false])
+      for (const host of ["www.product.example", "acme.product.example"])
+        await issuerAt(auth, `https://${host}${document}`)
+      expect(owned()).toEqual([true, true, false, false])
+    }))
+
+  test("is asked once in five seconds for each host, a workspace's or the app's, by mounts and requests alike", async () => {
+    const { clock, wait } = await testClock()
+    const asked: Array<string> = []
+    const resolve = (host: string) => {
+      asked.push(host)
+      return careless(host)
+    }
+    await withHosting(
+      { resolve },
+      async (auth) => {
+        const use = async () => {
+          for (let times = 0; times < 3; times++) {
+            auth.owns("/orders", "www.other.example")
+            auth.owns("/oauth/token", "acme.product.example")
+            await issuerAt(auth, `https://acme.product.example${document}`)
+          }
+          return asked.splice(0)
+        }
+        expect(await use()).toEqual(["www.other.example", "acme.product.example"])
+        await wait(4999)
+        expect(await use()).toEqual([])
+        await wait(1)
+        expect(await use()).toEqual(["www.other.example", "acme.product.example"])
+      },
+      { clock, housekeeping: false }
+    )
+  })
 
   test("has no list to change", () =>
     withHosting({ resolve: careless }, async (auth) => {
