@@ -28,9 +28,12 @@ const startTls = (options: ListenOptions, context: Context.Context<never>, ident
   return start(options, context, identity)
 }
 
-/** Stops listening, closes what is idle, and waits for the rest, but not for ever. */
-const drain = (server: Bun.Server<undefined>, patience: number) =>
-  Effect.promise(() => server.stop()).pipe(
+/** Stops listening and closes what is idle; `rest`: until what is under way is answered. */
+const stop = (server: Bun.Server<undefined>) => ({ server, rest: server.stop() })
+
+/** Waits for what is under way, but not for ever. */
+const drain = ({ rest, server }: ReturnType<typeof stop>, patience: number) =>
+  Effect.promise(() => rest).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(patience),
       orElse: () =>
@@ -47,17 +50,25 @@ export const listen: Listen = Effect.fnUntraced(function* (options) {
   const server = yield* Effect.acquireRelease(
     Effect.try({
       try: () => ({
-        running: tls === undefined ? start(options, context) : startTls(options, context, tls.identity)
+        running: tls === undefined ? start(options, context) : startTls(options, context, tls.identity),
+        /** Those that showed an older certificate, until what is under way there is answered. */
+        ending: new Set<ReturnType<typeof stop>>()
       }),
       catch: (thrown) => cannotListen(options, thrown)
     }),
-    ({ running }) => drain(running, options.shutdownTimeout)
+    ({ ending, running }) =>
+      Effect.forEach([stop(running), ...ending], (one) => drain(one, options.shutdownTimeout), {
+        concurrency: "unbounded",
+        discard: true
+      })
   )
   if (tls !== undefined) {
     yield* followTls(tls, (identity) => {
       const before = server.running
       server.running = start({ ...options, port: before.port ?? options.port }, context, identity)
-      void before.stop()
+      const ended = stop(before)
+      server.ending.add(ended)
+      void ended.rest.then(() => server.ending.delete(ended))
     })
   }
   return { port: server.running.port ?? options.port }

@@ -326,7 +326,11 @@ export const server = (serve: Serve, options: ServerOptions): NodeServer => {
     close: (patience) =>
       new Promise((resolve) => {
         closing = true
-        const timer = setTimeout(() => server.closeAllConnections(), patience)
+        const timer = setTimeout(() => {
+          server.closeAllConnections()
+          // To Node a connection is none before its handshake is over.
+          for (const socket of connections) socket.destroy()
+        }, patience)
         // What has come while the process was busy is read first, or it would pass for silence.
         const silence = setTimeout(() => setImmediate(closeSilent), Math.min(arrival, patience))
         server.close(() => {

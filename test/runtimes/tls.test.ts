@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { connect as connectPlainly } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { connect, type TLSSocket } from "node:tls"
-import { ConfigProvider, Effect, Logger, Option, Result, type Scope } from "effect"
+import { ConfigProvider, Effect, Exit, Logger, Option, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { secretJson } from "../../core/http/answer.ts"
 import { parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -59,12 +60,15 @@ interface Shown {
   readonly port: number
   readonly begun: Effect.Effect<unknown>
   readonly finish: () => void
+  /** Begins the shutdown; resolves once it is over. */
+  readonly close: () => Promise<unknown>
 }
 
-const bun = Effect.gen(function* () {
+const bunWith = Effect.fnUntraced(function* (shutdownTimeout: number) {
+  const scope = Scope.makeUnsafe()
   const held = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
-  const { port } = yield* onBun({
+  const listening = onBun({
     host: "127.0.0.1",
     port: 0,
     tls: { ...files(), every: "5 millis" },
@@ -77,10 +81,15 @@ const bun = Effect.gen(function* () {
     },
     trustedProxies: noProxies,
     requestTimeout: 5000,
-    shutdownTimeout: 0
+    shutdownTimeout
   })
-  return { port, begun: Effect.promise(() => begun.promise), finish: held.resolve } satisfies Shown
+  const { port } = yield* Scope.provide(listening, scope)
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  yield* Effect.addFinalizer(() => Effect.promise(close))
+  return { port, begun: Effect.promise(() => begun.promise), finish: held.resolve, close } satisfies Shown
 })
+
+const bun = bunWith(0)
 
 const onNode = Effect.gen(function* () {
   const child = yield* startChild(node(), [
@@ -90,7 +99,11 @@ const onNode = Effect.gen(function* () {
   ])
   const [, port] = yield* Effect.promise(() => child.says(/^(\d+)$/m))
   const begun = Effect.promise(() => child.says(/^began$/m))
-  return { port: Number(port), begun, finish: () => void child.process.stdin?.write("\n") } satisfies Shown
+  const close = () => {
+    child.process.kill("SIGTERM")
+    return child.says(/^closed$/m)
+  }
+  return { port: Number(port), begun, finish: () => void child.process.stdin?.write("\n"), close } satisfies Shown
 })
 
 /** On Bun a new certificate takes a new listener, and a connection of the old one ends between two requests. */
@@ -210,6 +223,29 @@ describe("TLS of the server's own", () => {
         }
       }).pipe(Effect.scoped, Effect.runPromise))
 
+    test("holds up no shutdown for a handshake that never ends", () =>
+      Effect.gen(function* () {
+        use("first")
+        const { close, port } = yield* start
+        const stranger = connectPlainly(port, "127.0.0.1")
+        stranger.on("error", () => undefined)
+        // The head of a record that is to hold a greeting (RFC 8446 §5.1).
+        stranger.write(Uint8Array.of(22, 3, 1, 2, 0))
+        // What came before this is read.
+        expect(yield* Effect.promise(() => shaken(port, {}))).toBe("TLSv1.3 first")
+        let isOver = false
+        void close().then(() => {
+          isOver = true
+        })
+        expect(
+          yield* pollUntil(
+            Effect.sync(() => isOver),
+            10_000
+          )
+        ).toBe(true)
+        stranger.destroy()
+      }).pipe(Effect.scoped, Effect.runPromise))
+
     test("shows a new certificate once its files are whole, and drops nothing that is under way", () =>
       Effect.gen(function* () {
         use("first")
@@ -236,3 +272,26 @@ describe("TLS of the server's own", () => {
       }).pipe(Effect.scoped, Effect.runPromise))
   })
 })
+
+test("what is under way at a certificate of before is answered before a Bun that ends has ended", () =>
+  Effect.gen(function* () {
+    use("first")
+    const { begun, close, finish, port } = yield* bunWith(3_600_000)
+    const caller = yield* callerOf(port)
+    const answer = caller.ask("/held")
+    yield* begun
+    use("second")
+    const isShown = Effect.promise(async () => (await shaken(port, {})) === "TLSv1.3 second")
+    expect(yield* pollUntil(isShown, 5000)).toBe(true)
+    const said: Array<string> = []
+    const closed = close().then(() => said.push("closed"))
+    const isGone = Effect.promise(async () => (await shaken(port, {})) === "none")
+    expect(yield* pollUntil(isGone, 5000)).toBe(true)
+    // A round more: for who does not wait it is over by now.
+    yield* isGone
+    said.push("finished")
+    finish()
+    expect(yield* Effect.promise(() => answer)).toStartWith("HTTP/1.1 200 OK\r\n")
+    yield* Effect.promise(() => closed)
+    expect(said).toEqual(["finished", "closed"])
+  }).pipe(Effect.scoped, Effect.runPromise))

@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Fiber, Option, Result } from "effect"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { listen } from "../../../runtimes/node/listen.ts"
 import { noProxies } from "../../../runtimes/serve/peer.ts"
@@ -6,7 +6,7 @@ import { tlsFilesOf } from "../../../runtimes/server/Tls.ts"
 
 /**
  * A server with TLS of its own, in a Node of its own. Says its port, then `began` for a request to `/held`, which waits for
- * a line on standard input.
+ * a line on standard input; `closed` once SIGTERM has ended it.
  */
 const [cert = "", key = ""] = process.argv.slice(2)
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -34,4 +34,8 @@ const serving = listen({
   Effect.andThen(Effect.never),
   Effect.scoped
 )
-await Effect.runPromise(serving)
+const fiber = Effect.runFork(serving)
+process.once("SIGTERM", () => fiber.interruptUnsafe())
+await Effect.runPromise(Fiber.await(fiber))
+say("closed")
+process.exit(0)
