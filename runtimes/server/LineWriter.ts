@@ -116,6 +116,8 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   let waiting: Array<string> = []
   let size = 0
   let lost = 0
+  /** How many each of the lines stands for that tell of a loss and are not written yet. */
+  const lostBy = new Map<string, number>()
   /** The lines that are being written, and how many of their bytes are. */
   let batch: Buffer | undefined
   let written = 0
@@ -181,6 +183,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     if (written < batch.length) return
     batch = undefined
     written = 0
+    if (waiting.length === 0) lostBy.clear()
     // As long as lines find no room it goes on, however much is taken of the others.
     if (!overfull) tell({ _tag: "Over" })
   }
@@ -227,8 +230,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   /** Once more, whatever went wrong before, and again as long as the reader is no more than slow. */
   const finish = async (): Promise<void> => {
     await writing
-    if (lost > 0) push(options.lostLine(lost))
-    lost = 0
+    pushLost()
     pause = shortestPause
     while (!gaveUp && (await drain()) === "busy") await sleep(nextPause(), undefined, { ref: false })
   }
@@ -241,14 +243,23 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     await Promise.race([finish(), sleep(options.patienceMillis, undefined, waited).catch(() => undefined)])
     gaveUp = true
     waited.abort()
-    const unwritten = batch === undefined ? 0 : batch.toString("utf8", written).split("\n").length - 1
-    if (unwritten + waiting.length === 0) options.close(current)
-    return unwritten + waiting.length
+    const begun = batch === undefined ? [] : batch.toString("utf8", written).split("\n").slice(0, -1)
+    const unwritten = [...begun, ...waiting]
+    if (unwritten.length === 0) options.close(current)
+    return unwritten.reduce((sum, line) => sum + (lostBy.get(line) ?? 1), 0)
   }
 
   const push = (line: string): void => {
     waiting.push(line)
     size += line.length + 1
+  }
+
+  const pushLost = (): void => {
+    if (lost === 0) return
+    const line = options.lostLine(lost)
+    lostBy.set(line, lost)
+    push(line)
+    lost = 0
   }
 
   return {
@@ -259,8 +270,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
         if (told === "Over") tell({ _tag: "Full" })
         return
       }
-      if (lost > 0) push(options.lostLine(lost))
-      lost = 0
+      pushLost()
       push(line)
       if (retry === undefined) start()
     },

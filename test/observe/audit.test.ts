@@ -536,6 +536,15 @@ describe("a writer of lines", () => {
     expect(lines()).toEqual(["one", "two"])
   })
 
+  test("counts at the end each that found no room, and not the line alone that was to tell of them", async () => {
+    const { path, options } = writerIn({ room: 20, open: () => Promise.reject(new Error("gone")) })
+    writeFileSync(path, "")
+    const writer = makeLineWriter(openSync(path, "r"), options)
+    for (const line of ["one", "two", "longer than all the room", "longer than all the room", "three"])
+      writer.write(line)
+    expect(await writer.flush()).toBe(5)
+  })
+
   test("counts at the end what it could not write", async () => {
     const { path, options } = writerIn({ open: () => Promise.reject(new Error("gone")) })
     writeFileSync(path, "")
