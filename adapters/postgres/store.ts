@@ -19,7 +19,7 @@ export const postgres: StoreKind = {
       return {
         kind: postgres,
         described,
-        location: `${text.replace(/\?.*$/, "")} ${schema}`,
+        location: [text.replace(/\?.*$/, ""), ...new URL(text).searchParams.getAll("host"), schema].join(" "),
         open: (opening) =>
           openLazily(described, async () =>
             (await import("./Postgres.ts")).layer({

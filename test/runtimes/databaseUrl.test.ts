@@ -33,6 +33,14 @@ describe("a database is told by its address", () => {
   })
 })
 
+test("two servers are two places, also where their URLs differ by a parameter alone", () => {
+  const placeOf = (url: string) => Result.getOrThrow(readStoreUrl(url)).location
+  expect(placeOf("postgres:///t?host=/run/one")).not.toBe(placeOf("postgres:///t?host=/run/two"))
+  expect(placeOf("postgres://h/t?schema=one")).not.toBe(placeOf("postgres://h/t?schema=two"))
+  expect(placeOf("redis://h?prefix=one")).not.toBe(placeOf("redis://h?prefix=two"))
+  expect(placeOf("postgres:///t?host=/run/one&pool_size=4")).toBe(placeOf("postgres:///t?host=/run/one&prepare=false"))
+})
+
 test("SQLite's own name for what has no file is none of ours", () => {
   expect(readStoreUrl("sqlite::memory:")).toMatchObject({ _tag: "Failure" })
   expect(readStoreUrl("memory:")).toMatchObject({ _tag: "Success" })
