@@ -335,6 +335,58 @@ describe("who has to prove a key", () => {
     ))
 })
 
+describe("a proof at a resource (RFC 9449 §4.3, §11.1)", () => {
+  test("is good once by its key and its jti, whatever else it says, and uses up no other key's", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const mine = yield* signIn(world, client, ada)
+          const theirs = yield* signIn(world, client, eve)
+          const jti = "shared"
+          expect((yield* opened(world, mine.access, ada, { claims: { jti } })).status).toBe(200)
+          expect((yield* opened(world, theirs.access, eve, { claims: { jti } })).status).toBe(200)
+          const more = yield* signIn(world, client, ada)
+          for (const again of [
+            opened(world, mine.access, ada, { claims: { jti, iat: now - 1 } }),
+            opened(world, more.access, ada, { claims: { jti } }),
+            Effect.flatMap(
+              proofFor(ada, "GET", `${theWorkspace.issuer}/oauth/userinfo`, mine.access, { claims: { jti } }),
+              (dpop) =>
+                world.send("GET", "/oauth/userinfo", { headers: { authorization: `DPoP ${mine.access}`, dpop } })
+            )
+          ]) {
+            expect([(yield* again).status, reasons(world).at(-1)]).toEqual([401, "proof_replayed"])
+          }
+        }),
+      signing
+    ))
+
+  test("is for the address of the resource, on whose host every path is", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { issuer } = theWorkspace
+          for (const [path, resource, address, tag] of [
+            ["/orders", undefined, `${issuer}/orders`, "Admitted"],
+            ["/orders", "/orders", `${issuer}/orders`, "Admitted"],
+            ["/orders", "https://api.example", "https://api.example/orders", "Admitted"],
+            ["/orders", "https://api.example", `${issuer}/orders`, "Refused"],
+            ["/orders", undefined, "https://api.example/orders", "Refused"],
+            ["//evil.example/orders", undefined, `${issuer}//evil.example/orders`, "Admitted"],
+            ["//evil.example/orders", undefined, "https://evil.example/orders", "Refused"]
+          ] as const) {
+            const dpop = yield* proofFor(ada, "GET", address, access)
+            const needs = { scopes: ["api"], ...(resource === undefined ? {} : { resource }) }
+            const guarded = yield* world.guard(path, needs, { authorization: `DPoP ${access}`, dpop })
+            expect([path, resource, address, guarded._tag]).toEqual([path, resource, address, tag])
+          }
+        }),
+      signing
+    ))
+})
+
 describe("a code (RFC 9449 §10)", () => {
   test("that names a key in its request is good with that key alone", () =>
     inWorld(
@@ -498,6 +550,45 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
       { ...signing, policy: { dpopNonce: "auth" } }
     ))
 
+  test("is asked for where requests begin, and the next one is told in its second minute", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { client_id, ...rest } = shownBy(yield* deviceClient(world))
+          const app = yield* publicClient(world)
+          const asks = {
+            par: {
+              response_type: "code",
+              client_id: app.id,
+              redirect_uri: app.redirectUri,
+              code_challenge: challenge,
+              code_challenge_method: "S256"
+            },
+            device_authorization: { client_id, ...rest }
+          }
+          for (const [endpoint, fields] of Object.entries(asks)) {
+            const address = `${theWorkspace.issuer}/oauth/${endpoint}`
+            const ask = Effect.fnUntraced(function* (claims: Odd["claims"]) {
+              const dpop = yield* proofFor(ada, "POST", address, undefined, { claims: { iat: now + 10, ...claims } })
+              return yield* world.send("POST", `/oauth/${endpoint}`, {
+                headers: { ...formHeaders, dpop },
+                body: form(fields)
+              })
+            })
+            yield* TestClock.setTime(t0)
+            const first = yield* ask({})
+            const nonce = nonceOf(first)
+            expect([endpoint, told(first)]).toEqual([endpoint, "400 use_dpop_nonce"])
+            const taken = yield* ask({ nonce })
+            expect([taken.status < 300, header(taken, "dpop-nonce")]).toEqual([true, undefined])
+            yield* TestClock.setTime(t0 + 60_000)
+            const later = yield* ask({ nonce })
+            expect([later.status, nonceOf(later) === nonce]).toEqual([taken.status, false])
+          }
+        }),
+      { ...signing, policy: { dpopNonce: "auth" } }
+    ))
+
   test("is asked for at resources too, by a challenge of DPoP alone, and no other's will do", () =>
     inWorld(
       (world) =>
@@ -548,6 +639,10 @@ const atResource: ReadonlyArray<readonly [module: string, odd: Odd, reason: stri
   ["htu another URL", { claims: { htu: "https://other.example/rest/companies" } }, "proof_htu"],
   ["iat an hour ahead", { claims: { iat: now + 3600 } }, "proof_iat"],
   ["iat an hour ago", { claims: { iat: now - 3600 } }, "proof_iat"],
+  ["exp 10 seconds ago", { claims: { exp: now - 10 } }, "proof_iat"],
+  ["exp less than that ago", { claims: { exp: now - 9.5 } }, null],
+  ["nbf 10 seconds ahead", { claims: { nbf: now + 10 } }, null],
+  ["nbf more than that ahead", { claims: { nbf: now + 10.5 } }, "proof_iat"],
   ["wrong ath", { claims: { ath: "x".repeat(43) } }, "proof_ath"],
   ["unknown header and claims", { header: { more: 1 }, claims: { more: [1] } }, null],
   ["a name for the key", { header: { kid: "mine" } }, null],
