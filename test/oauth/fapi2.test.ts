@@ -658,6 +658,25 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
       { require_signed_request_object: true }
     ))
 
+  test("ensure-signed-request-object-with-RS256-fails, by a key that the client registered for it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const rs256 = yield* Effect.promise(() => keyOf("RS256", "three"))
+          for (const [profile, status] of [
+            [{}, 201],
+            [fapi, 400]
+          ] as const) {
+            const jwks = { keys: [ps256.jwk, rs256.jwk] }
+            const client = yield* signingClient(world, ps256, { ...profile, jwks })
+            const answer = yield* pushObject(world, client, yield* objectOf(client, {}, {}, rs256))
+            expect(answer.status).toBe(status)
+            if (status === 400) expect(errorOf(answer)).toBe("invalid_request_object")
+          }
+        }),
+      { signatures: realSignatures }
+    ))
+
   test("ensure-unsigned-request-at-par-endpoint-fails", () =>
     onStage(
       (scene) =>
@@ -692,6 +711,28 @@ describe("what the modules come to for the server", () => {
             yield* Effect.orDie(world.storage.sweep(t0 + seconds * 1000 + 60_000, 1000))
             expect([seconds, yield* statuses]).toEqual([seconds, [401, 401, 401]])
           }
+        }),
+      withOwn
+    ))
+
+  test("a proof or an assertion that was used before spends no code, whichever of the two it is", () =>
+    onStage(
+      ({ one, world }) =>
+        Effect.gen(function* () {
+          const shown = (client_assertion: string, dpop: string, fields: Values) =>
+            world.send("POST", "/oauth/token", {
+              headers: { ...formHeaders, dpop },
+              body: form({ client_assertion_type: assertionType, client_assertion, ...fields })
+            })
+          const [assertion, proof] = [yield* assertionOf(one), yield* tokenProof(holder)]
+          const own = yield* shown(assertion, proof, { grant_type: "client_credentials", scope: "api" })
+          expect(own.status).toBe(200)
+          const fields = codeFields(yield* codeByPush(world, one))
+          const replayed = yield* shown(yield* assertionOf(one), proof, fields)
+          expect([replayed.status, errorOf(replayed)]).toEqual([400, "invalid_dpop_proof"])
+          const again = yield* shown(assertion, yield* tokenProof(holder), fields)
+          expect([again.status, errorOf(again)]).toEqual([401, "invalid_client"])
+          expect((yield* shown(yield* assertionOf(one), yield* tokenProof(holder), fields)).status).toBe(200)
         }),
       withOwn
     ))
