@@ -56,6 +56,15 @@ describe("what is good once", () => {
       })
     ))
 
+  test("is not taken where what took it was swept between two looks", () =>
+    inStore((storage) =>
+      Effect.gen(function* () {
+        const once = makeOnce({ ...storage, get: () => Effect.succeedNone })
+        expect(yield* once.take(home, "set-up", "v", "a", end)).toBe(true)
+        expect(yield* once.take(home, "set-up", "v", "b", end)).toBe(false)
+      })
+    ))
+
   test("is not taken where the store does not answer", () =>
     inStore((_, once, away) =>
       Effect.gen(function* () {

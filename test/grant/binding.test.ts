@@ -77,6 +77,14 @@ describe("what a client proved to hold (RFC 9449, 8705)", () => {
     expect([refreshed(grant, me, null), refreshed(grant, me, other)]).toEqual([differs, differs])
   })
 
+  test("goes on binding the line of a client that has come by a secret since", () => {
+    const { grant } = redeemed(me, key)
+    const by = { ...proven(), ...secret }
+    const { next } = refreshed(grant, by, key)
+    expect(next).toMatchObject({ refresh: { generation: 2, binding: key } })
+    expect([refreshed(grant, by, null), refreshed(grant, by, other)]).toEqual([differs, differs])
+  })
+
   test("ends nothing where a spent refresh token comes without it", () => {
     const { grant } = redeemed(me, key)
     const late = { ...grant, refresh: { ...grant.refresh, generation: 5 } }
