@@ -163,6 +163,11 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
             })
             expect([method, answer.status]).toEqual([method, 200])
           }
+          // RFC 6750 §2.2 is for bearers alone.
+          const dpop = yield* proofFor(ada, "POST", `${theWorkspace.issuer}/oauth/userinfo`, access)
+          const headers = { ...formHeaders, dpop }
+          const inForm = yield* world.send("POST", "/oauth/userinfo", { headers, body: form({ access_token: access }) })
+          expect([inForm.status, reasons(world).at(-1)]).toEqual([401, "binding_differs"])
         }),
       signing
     ))
