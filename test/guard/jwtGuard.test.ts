@@ -87,9 +87,9 @@ const scene = async (over: Partial<JwtGuardOptions> = {}, published: ReadonlyArr
         ...header
       })
       .sign(by.sign)
-  const ask = async (text: string, path = "/rest/orders") => {
+  const ask = async (text: string, path = "/rest/orders", asks = needs) => {
     const headers = { authorization: `Bearer ${text}` }
-    const checked = await guard.guard(new Request(`https://auth.example${path}`, { headers }), needs)
+    const checked = await guard.guard(new Request(`https://auth.example${path}`, { headers }), asks)
     return checked._tag === "Admitted" ? checked.principal : checked.response.status
   }
   return { ask, claimsOf, failures, line, token, wait }
@@ -321,6 +321,13 @@ describe("a guard over JWTs", () => {
     expect(await ask(await token({ claims: { aud: `${resource}/orders` } }), "/rest/bills")).toBe(401)
     expect(await ask(await token({ claims: { scope: "profile" } }))).toBe(403)
     expect(await ask(await token({ claims: { scope: "profile", implied_scope: "api:read apis" } }))).toBe(403)
+    const both = { scopes: ["api", "profile"] }
+    for (const claims of [{ scope: "api" }, { scope: "profile", implied_scope: "email" }]) {
+      expect(await ask(await token({ claims }), undefined, both)).toBe(403)
+    }
+    for (const claims of [{ scope: "profile api" }, { scope: "profile", implied_scope: "api" }]) {
+      expect(await ask(await token({ claims }), undefined, both)).toMatchObject({ _tag: "User" })
+    }
   })
 
   test("takes what the scopes of a token imply, and tells what was granted", async () => {
@@ -669,6 +676,9 @@ describe("tokens of a real server", () => {
       expect([await trusting(text), await asking(text)]).toEqual([200, 200])
       await wait(1000)
       expect([await trusting(text), await asking(text), await asking(sibling)]).toEqual([200, 401, 401])
+      // A token that is known to be bad is not asked about each time.
+      const before = asked()
+      expect([await asking(text), await asking(sibling), asked()]).toEqual([401, 401, before])
     }))
 
   test("ask once for their grant though they come at once, and each for itself where the one that asked is bad", () =>
