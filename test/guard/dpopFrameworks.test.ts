@@ -44,7 +44,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: (guards: Guards) 
     async (guards) => {
       const app = new Elysia()
       for (const { asks, guard, path } of routesOf(guards)) {
-        app.group(path, (api) => api.resolve(ofElysia.guard(guard, asks)).get("", ({ principal }) => principal._tag))
+        app.group(path, (api) => api.resolve(ofElysia.guard(guard, asks)).all("", ({ principal }) => principal._tag))
       }
       return onBun((request) => app.fetch(request))
     }
@@ -54,7 +54,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: (guards: Guards) 
     (guards) => {
       const app = express()
       for (const { asks, guard, path } of routesOf(guards)) {
-        app.get(path, ofExpress.guard(guard, asks), (_, response) => response.end("in"))
+        app.all(path, ofExpress.guard(guard, asks), (_, response) => response.end("in"))
       }
       return listening(app)
     }
@@ -64,7 +64,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: (guards: Guards) 
     async (guards) => {
       const app = fastify()
       for (const { asks, guard, path } of routesOf(guards)) {
-        app.get(path, { onRequest: ofFastify.guard(guard, asks) }, () => "in")
+        app.all(path, { onRequest: ofFastify.guard(guard, asks) }, () => "in")
       }
       await app.listen({ port: 0, host: "127.0.0.1" })
       return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
@@ -89,7 +89,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: (guards: Guards) 
     async (guards) => {
       const app = new Hono()
       for (const { asks, guard, path } of routesOf(guards)) {
-        app.get(path, ofHono.guard(guard, asks), (context) => context.text("in"))
+        app.all(path, ofHono.guard(guard, asks), (context) => context.text("in"))
       }
       return onBun((request) => app.fetch(request))
     }
@@ -134,6 +134,8 @@ interface Call {
   readonly query?: string
   /** Whose key signs the proof; `null`: there is none. */
   readonly by?: Holder | null
+  /** Where the call is no GET. */
+  readonly sends?: "POST"
   /** What the proof is for, where it is not for this call. */
   readonly method?: string
   readonly at?: string
@@ -171,6 +173,11 @@ const rows: ReadonlyArray<readonly [what: string, call: Call, status: 200 | 401]
   ["a token that is bound to nothing, with a proof", { token: "bare" }, 401]
 ]
 
+const posted: typeof rows = [
+  ["POST, with a proof for it", { sends: "POST", method: "POST" }, 200],
+  ["POST, with a proof for GET", { sends: "POST" }, 401]
+]
+
 describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)", () => {
   test.each(frameworks)("in %s, by each kind of guard", (_, start) =>
     withRemote({}, async ({ auth, clock, guard: remote, resource }) => {
@@ -200,7 +207,8 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
       const call = async (path: string, sent: Call) => {
         const headers = await headersOf(resource, path, tokens, sent)
         const ask = async () => {
-          const answer = await fetch(`http://127.0.0.1:${app.port}${path}${sent.query ?? ""}`, { headers })
+          const init = { method: sent.sends ?? "GET", headers }
+          const answer = await fetch(`http://127.0.0.1:${app.port}${path}${sent.query ?? ""}`, init)
           await answer.text()
           return { status: answer.status, names: namesDpop(answer.headers.get("www-authenticate")) }
         }
@@ -208,7 +216,7 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
       }
       try {
         for (const path of ["/api/local", "/api/remote", "/api/jwt"]) {
-          for (const [what, how, status] of rows) {
+          for (const [what, how, status] of [...rows, ...posted]) {
             const told = await (await call(path, how)).ask()
             expect([path, what, told]).toEqual([path, what, { status, names: status === 401 }])
           }
