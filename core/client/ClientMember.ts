@@ -10,6 +10,8 @@ export interface MemberStep<A> {
   readonly grantTypes: ReadonlyArray<string>
   /** Its `token_endpoint_auth_method`. */
   readonly method: string
+  /** Whether that method keeps keys of the client's, by which it may sign more than its assertions. */
+  readonly signs: boolean
   /** What it had before, where a registration is changed. */
   readonly kept: A | undefined
   /** Who asks: an owner may loosen what a client may only tighten. */

@@ -234,8 +234,11 @@ export const requireSignedRequests = clientMember({
     description:
       "RFC 9101: whether the client's authorization requests count only where it pushed them as a signed object."
   }),
-  fault: (asked, { request }) =>
-    asked === true && !hasKeys(request) ? "A client that signs its requests registers jwks, or a jwks_uri." : undefined
+  // Keys beside a secret are kept by no method: each of its requests would be refused.
+  fault: (asked, { request, signs }) =>
+    asked === true && !(signs && hasKeys(request))
+      ? "A client that signs its requests registers jwks, or a jwks_uri, and authenticates by private_key_jwt."
+      : undefined
 })
 
 /** OpenID Connect Registration §2. */

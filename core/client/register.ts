@@ -183,7 +183,7 @@ const readTerms = (
     const names = types.map(({ name }) => name)
     // The members of the rows are read with the rest of the request.
     const sent: Readonly<Record<string, unknown>> = { ...request }
-    const step = { request: sent, grantTypes: names, method: method.name, by, policy }
+    const step = { request: sent, grantTypes: names, method: method.name, signs: method.signs === true, by, policy }
     for (const { fault } of clientMembers) {
       const message = fault(step, before)
       if (message !== undefined) return yield* metadataFault(message)

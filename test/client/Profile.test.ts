@@ -170,6 +170,7 @@ describe("a member of registration that a profile has a say in", () => {
     request: sent,
     grantTypes: [],
     method,
+    signs: method === "private_key_jwt",
     by: by ?? "itself",
     policy: { ...policy, ...rules }
   })
@@ -198,14 +199,17 @@ describe("a member of registration that a profile has a say in", () => {
     expect(fault).not.toBe("")
   })
 
+  const keyed = "private_key_jwt"
   test.each([
-    [{ require_signed_request_object: true }, false],
-    [{ require_signed_request_object: true, jwks: { keys: [] } }, true],
-    [{ require_signed_request_object: true, jwks_uri: "https://app.example/keys" }, true],
-    [{ require_signed_request_object: false }, true],
-    [{}, true]
-  ] as const)("signed requests, of a client with keys: %j", (sent, isTaken) => {
-    expect(requireSignedRequests.fault(stepOf({ sent }), undefined) === undefined).toBe(isTaken)
+    [{ require_signed_request_object: true }, keyed, false],
+    [{ require_signed_request_object: true, jwks: { keys: [] } }, keyed, true],
+    [{ require_signed_request_object: true, jwks_uri: "https://app.example/keys" }, keyed, true],
+    // What no method keeps verifies nothing.
+    [{ require_signed_request_object: true, jwks: { keys: [] } }, "client_secret_basic", false],
+    [{ require_signed_request_object: false }, "client_secret_basic", true],
+    [{}, keyed, true]
+  ] as const)("signed requests, of a client with keys: %j by %s", (sent, method, isTaken) => {
+    expect(requireSignedRequests.fault(stepOf({ sent, method }), undefined) === undefined).toBe(isTaken)
   })
 
   test.each([

@@ -19,6 +19,7 @@ const stepOf = (
   request: { redirect_uris, ...sent },
   grantTypes: [],
   method: "none",
+  signs: false,
   by: "itself",
   policy: atSignIn,
   ...over

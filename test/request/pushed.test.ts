@@ -253,13 +253,8 @@ test("a device's request opens below its request_uri for a person with its code"
   ))
 
 describe("a request that its client pushes", () => {
-  const refused: ReadonlyArray<readonly [reason: string, fields: (by: TestClient) => Values, metadata?: object]> = [
+  const refused: ReadonlyArray<readonly [reason: string, fields: (by: TestClient) => Values]> = [
     ["InvalidRequest request_uri_pushed", () => ({ request_uri: `${requestUriPrefix}x` })],
-    [
-      "InvalidRequest request_unsigned",
-      () => ({}),
-      { require_signed_request_object: true, jwks: { keys: [signer.jwk] } }
-    ],
     ["InvalidRequestObject malformed", () => ({ request: "x" })],
     ["InvalidRequestObject algorithm", () => ({ request: "e30.e30.AA" })],
     ["UntrustedRequest redirect_uri_not_registered", () => ({ redirect_uri: "https://evil.example/" })],
@@ -271,11 +266,11 @@ describe("a request that its client pushes", () => {
     ["InvalidRequest challenge_method", () => ({ code_challenge_method: "plain" })],
     ["InvalidRequest request_too_long", () => ({ state: "s".repeat(8 * 1024) })]
   ]
-  test.each(refused.map((row) => [row[0], row] as const))("is refused: %s", (reason, [, fields, metadata]) =>
+  test.each(refused.map((row) => [row[0], row] as const))("is refused: %s", (reason, [, fields]) =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const by = yield* provenClient(world, { ...metadata })
+          const by = yield* provenClient(world)
           const answer = yield* push(world, by, fields(by))
           expect([answer.status, lastReason(world)]).toEqual([400, reason])
           expect(world.calls.insert).not.toContain("request")
