@@ -5,6 +5,7 @@ import { Elysia } from "elysia"
 import { Hono } from "hono"
 import Koa from "koa"
 import { page } from "../../core/http/Route.ts"
+import type { Policy } from "../../core/rules/Policy.ts"
 import * as ofBun from "../../runtimes/bun.ts"
 import * as ofElysia from "../../runtimes/elysia.ts"
 import * as ofExpress from "../../runtimes/express.ts"
@@ -161,6 +162,85 @@ describe("made in one call", () => {
       expect(await secretive.then(String, String)).toContain("private_key_jwt")
     })
   })
+
+  test("every option that is a rule reaches the rules", async () => {
+    const seen: Array<Policy> = []
+    const endpoints: CreateOptions["endpoints"] = [
+      {
+        path: "/extra",
+        match: "exact",
+        methods: {
+          GET: page(({ policy }) => () => {
+            seen.push(policy)
+            return Effect.succeed({ status: 200, headers: [], body: "" })
+          })
+        },
+        errors: "oauth",
+        cors: false
+      }
+    ]
+    const rules = {
+      jwtAlgorithm: "PS256",
+      maxUnprovenClients: 7,
+      registrationRows: "at_consent",
+      workspaceAccess: "approved",
+      consent: "remember",
+      requirePkce: true,
+      devices: false,
+      profile: "fapi2"
+    } as const
+    const lifetimes = {
+      code: "2 seconds",
+      access: "3 seconds",
+      refreshIdle: "4 seconds",
+      refreshMax: "5 seconds",
+      refreshGrace: "6 seconds",
+      consent: "7 seconds",
+      device: "80 seconds"
+    } as const
+    const dpop = { required: true, nonces: "all" } as const
+    await withHost({ ...rules, lifetimes, dpop, par: "required", endpoints }, async (auth) => {
+      expect((await auth.handle(at("/extra"))).status).toBe(200)
+    })
+    expect(seen).toMatchObject([
+      {
+        ...rules,
+        codeTtl: 2000,
+        accessTtl: 3000,
+        refreshIdleTtl: 4000,
+        refreshMaxTtl: 5000,
+        refreshGrace: 6000,
+        consentTtl: 7000,
+        deviceTtl: 80_000,
+        dpop: "required",
+        dpopNonce: "all",
+        requirePush: true
+      }
+    ])
+  })
+
+  test("tokens are for the APIs that the options list, and for no other", () =>
+    withHost({ resources: [{ at: "https://orders.example", scopes: ["api"] }] }, async (auth) => {
+      const { token } = await machine(auth)
+      const access = await token("https://orders.example")
+      const needs = { scopes: ["api"], resource: "https://orders.example" }
+      const checked = await auth.guard(bearer(`${issuer}/x`, access), needs)
+      expect(checked._tag === "Admitted" && checked.principal.resources).toEqual(["https://orders.example"])
+      expect(await token("https://invoices.example")).toBeUndefined()
+    }))
+
+  test.each([
+    [{}, true],
+    [{ clientDocuments: false }, undefined],
+    [{ clientDocuments: ["claude.ai"] }, true],
+    [{ registration: "closed" }, undefined],
+    [{ registration: "closed", clientDocuments: true }, true]
+  ] as const)("documents of applications are taken as %p has it", (over, offered) =>
+    withHost(over, async (auth) => {
+      const metadata = await (await auth.handle(at("/.well-known/oauth-authorization-server"))).json()
+      expect(metadata.client_id_metadata_document_supported || undefined).toBe(offered)
+    })
+  )
 
   test("options reach what they are about: scopes, lifetimes, registration, PKCE, name", async () => {
     const over: Partial<CreateOptions> = {
@@ -332,6 +412,22 @@ describe("its handler", () => {
 })
 
 describe("its log", () => {
+  test.each([
+    ["all", 1],
+    ["problems", 0],
+    ["none", 0]
+  ] as const)("tells of a refusal, which is no problem of the host's, where all is wanted: %s", async (log, lines) => {
+    const said = spyOn(console, "log").mockImplementation(() => undefined)
+    try {
+      await withHost({ log }, async (auth) => {
+        expect((await auth.handle(at("/oauth/token", { method: "POST" }))).status).toBe(400)
+      })
+      expect(said).toHaveBeenCalledTimes(lines)
+    } finally {
+      said.mockRestore()
+    }
+  })
+
   const endpoints: CreateOptions["endpoints"] = [
     {
       path: "/unsendable",

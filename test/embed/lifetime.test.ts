@@ -43,7 +43,14 @@ describe("the storage of an embedded server", () => {
     expect(seen).toEqual({ opened: 1, closed: 1 })
   })
 
-  test("is opened by `ready`, which rejects with what the store says", async () => {
+  test("is opened by `ready`, of one workspace or of several, which rejects with what the store says", async () => {
+    const several = watchedStorage(1)
+    const { issuer: _, ...shared } = options({ storage: several.layer })
+    const many = createTessera({ ...shared, workspaces: [] })
+    expect(await many.ready().catch((error) => error)).toMatchObject({ message: "the door is locked" })
+    await many.ready()
+    await many.close()
+    expect(several.seen).toEqual({ opened: 2, closed: 2 })
     const { layer, seen } = watchedStorage(1)
     await withHost({ storage: layer }, async (auth) => {
       expect(await auth.ready().catch((error) => error)).toMatchObject({ message: "the door is locked" })

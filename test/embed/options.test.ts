@@ -63,6 +63,7 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
       (lasts): readonly [string, object] => [`lifetimes.${name}`, { lifetimes: { [name]: lasts } }]
     )
   ),
+  ["lifetimes.device", { lifetimes: { device: 59_999 } }],
   ["registration", { registration: "sometimes" }],
   ["registration", { registration: { token: "short" } }],
   ["registration", { registration: { token: `${secret} with spaces` } }],
