@@ -1,4 +1,5 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
+import { inspect } from "node:util"
 import type { CreateOptions } from "../../runtimes/tessera.ts"
 import { hiddenFields } from "../given/flow.ts"
 import { bearer, formed, issuer, letIn, people, redirectUri, testClock, withHost } from "./host.ts"
@@ -193,7 +194,9 @@ describe("a host's people", () => {
     ["says no session", () => ({ user: "ada", session: "" })],
     // What JavaScript lets through.
     ["says a label that is no text", () => ({ ...ada, label: Object(5).valueOf() })],
-    ["says a role that there is not", () => ({ ...ada, role: Object("admin").valueOf() })]
+    ["says a role that there is not", () => ({ ...ada, role: Object("admin").valueOf() })],
+    ["says a strength that is no text", () => ({ ...ada, acr: Object(2).valueOf() })],
+    ["says means that are no list", () => ({ ...ada, amr: Object("pwd").valueOf() })]
   ] as const) {
     test(`a host that ${trouble} is answered for with 503 and none of its words`, async () => {
       const response = await authorize({ ...people, signedIn })
@@ -201,6 +204,21 @@ describe("a host's people", () => {
       expect(await response.text()).not.toContain("secret of the session store")
     })
   }
+
+  test("whose host throws are no riddle to it: what it threw is in its log", async () => {
+    const said = spyOn(console, "log").mockImplementation(() => undefined)
+    try {
+      const signedIn = () => Promise.reject(new Error("secret of the session store"))
+      await withHost({ owner: { ...people, signedIn }, log: "problems" }, async (auth) => {
+        const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+        const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })
+        await auth.handle(new Request(`${issuer}/oauth/authorize?${asked}`))
+      })
+      expect(inspect(said.mock.calls, { depth: 9 })).toContain("secret of the session store")
+    } finally {
+      said.mockRestore()
+    }
+  })
 
   test("are asked on a page that the host draws, which is never framed, and whose trouble stays its own", async () => {
     const asked = async (consentPage: NonNullable<CreateOptions["consentPage"]>) => {
