@@ -8,7 +8,7 @@ import { layerAtOnce } from "../../adapters/memory/MemoryStorage.ts"
 import * as sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
-import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
+import { bearer, issuer, letIn, letInAs, machine, redirectUri, testClock, withHost } from "./host.ts"
 
 const needs = { scopes: ["api"] }
 const orders = `${issuer}/orders`
@@ -237,7 +237,12 @@ describe("API keys", () => {
 
   test("are called what a list can show", () =>
     withHost({}, async ({ apiKeys }) => {
-      expect((await apiKeys.create({ name: " Night\u202ely\nexport " })).name).toBe("Night ly export")
+      const made = await apiKeys.create({ name: " Night\u202ely\nexport " })
+      expect(made.name).toBe("Night ly export")
+      // And by what their owner knows them again.
+      expect(made.key).toStartWith(made.prefix)
+      expect((await apiKeys.list()).items.map(({ prefix }) => prefix)).toEqual([made.prefix])
+      expect(made.prefix.length).toBeWithin(8, 16)
     }))
 
   test("come page by page", () =>
@@ -283,6 +288,39 @@ describe("grants", () => {
       expect((await auth.grants.list("ada")).items).toEqual([])
       expect((await auth.grants.list("nobody here")).items).toEqual([])
     }))
+
+  test("of one application are one: all that they let it do, since the first, last used when any was", async () => {
+    const { clock, wait } = await testClock()
+    await withHost({ clock, housekeeping: false }, async (auth) => {
+      const app = await auth.clients.register({
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: "client_secret_post"
+      })
+      const began = clock.currentTimeMillisUnsafe()
+      const { access } = await letInAs(auth, "ada", app)
+      await wait(120_000)
+      const more = await letInAs(auth, "ada", app, "profile", { resource: issuer })
+      const admitted = async (token: string, scope: string) =>
+        (await auth.guard(bearer(orders, token), { scopes: [scope] }))._tag === "Admitted"
+      expect(await admitted(more.access, "profile")).toBe(true)
+      await wait(120_000)
+      expect(await admitted(access, "api")).toBe(true)
+      const { items } = await auth.grants.list("ada")
+      expect(items.map(({ scopes, ...rest }) => ({ ...rest, scopes: scopes.toSorted() }))).toEqual([
+        {
+          id: expect.any(String),
+          client: { id: app.client.id, name: app.client.id },
+          scopes: ["api", "profile"],
+          resources: null,
+          createdAt: new Date(began),
+          lastUsedAt: new Date(began + 240_000)
+        }
+      ])
+      // They end as one, too.
+      expect(await auth.grants.revoke("ada", items[0]?.id ?? "")).toBe(true)
+      expect([await admitted(access, "api"), await admitted(more.access, "profile")]).toEqual([false, false])
+    })
+  })
 
   test("that were revoked on the way are no reason to miss the others: a page says what follows", () =>
     withHost({}, async (auth) => {

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
+import { inspect } from "node:util"
 import {
   BadOption,
   createTessera,
@@ -398,6 +399,37 @@ describe("a host that resolves workspaces by a function", () => {
       },
       { clock, housekeeping: false }
     )
+  })
+
+  test("is asked at once for no address more, once it gave a promise: a request waits for it, and no mount", async () => {
+    const asked: Array<string> = []
+    const resolve = async (host: string) => {
+      asked.push(host)
+      return careless(host)
+    }
+    await withHosting({ resolve }, async (auth) => {
+      const hosts = ["www.other.example", "acme.product.example", "www.other.example"]
+      expect(hosts.map((host) => auth.owns("/oauth/token", host))).toEqual([true, true, true])
+      expect(asked).toEqual(["www.other.example"])
+    })
+  })
+
+  test("has what it throws in the host's log, and in no answer", async () => {
+    const said = spyOn(console, "log").mockImplementation(() => undefined)
+    try {
+      const resolve = () => Promise.reject(new Error("secret of the tenants"))
+      await withHosting(
+        { resolve },
+        async (auth) => {
+          const answer = await auth.handle(new Request(`https://acme.example${document}`))
+          expect([answer.status, (await answer.text()).includes("secret")]).toEqual([503, false])
+        },
+        { log: "problems" }
+      )
+      expect(inspect(said.mock.calls, { depth: 9 })).toContain("secret of the tenants")
+    } finally {
+      said.mockRestore()
+    }
   })
 
   test("has no list to change", () =>

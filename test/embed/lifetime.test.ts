@@ -1,10 +1,22 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
 import { setTimeout } from "node:timers/promises"
+import { inspect } from "node:util"
 import { Deferred, Effect, Layer, Option } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { createTessera, type EmbeddedTessera, StorageUnavailable } from "../../runtimes/tessera.ts"
-import { bearer, issuer, machine, options, redirectUri, testClock, withHost } from "./host.ts"
+import { type CreateOptions, createTessera, type EmbeddedTessera, StorageUnavailable } from "../../runtimes/tessera.ts"
+import {
+  bearer,
+  issuer,
+  letIn,
+  machine,
+  options,
+  people,
+  redirectUri,
+  registersItself,
+  testClock,
+  withHost
+} from "./host.ts"
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -79,6 +91,20 @@ describe("the storage of an embedded server", () => {
       expect((await introspect()).status).toBe(401)
       expect(await ask()).toMatchObject({ _tag: "Refused" })
     })
+  })
+
+  test("that cannot be opened is told to the host, in its log alone", async () => {
+    const said = spyOn(console, "log").mockImplementation(() => undefined)
+    try {
+      const { layer } = watchedStorage(1)
+      await withHost({ storage: layer, log: "problems" }, async (auth) => {
+        const answer = await auth.handle(at("/oauth/register", { method: "POST", body: "{}" }))
+        expect([answer.status, (await answer.text()).includes("the door is locked")]).toEqual([503, false])
+      })
+      expect(inspect(said.mock.calls, { depth: 9 })).toContain("the door is locked")
+    } finally {
+      said.mockRestore()
+    }
   })
 
   test("is opened once for all who need it while it is being opened", async () => {
@@ -201,6 +227,69 @@ describe("the chores of an embedded server", () => {
       expect((await held()).records.length).toBe(1)
       await auth.housekeep()
       expect((await held()).records.length).toBe(0)
+    })
+  })
+
+  test("remove all that has expired, however much there is", async () => {
+    const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+    const swept = [5, 1000, 1000]
+    const sweep: Storage["Service"]["sweep"] = () => Effect.succeed(swept.pop() ?? 0)
+    await withHost({ storage: { ...storage, sweep }, housekeeping: false }, async (auth) => {
+      await auth.housekeep()
+    })
+    expect(swept).toEqual([])
+  })
+
+  test("done by hand rotate the keys that sign", async () => {
+    const { clock, wait } = await testClock()
+    await withHost({ clock, housekeeping: false }, async (auth) => {
+      const { client, token } = await machine(auth)
+      await auth.clients.setAccessTokenFormat(client.id, "jwt")
+      await token()
+      const published = async () => {
+        // The shape is RFC 7517's; where it is not, what reads it fails.
+        const { keys } = (await (await auth.handle(at("/oauth/jwks"))).json()) as {
+          readonly keys: ReadonlyArray<object>
+        }
+        return keys.length
+      }
+      const before = await published()
+      await auth.housekeep()
+      expect(await published()).toBe(before)
+      await wait(91 * 24 * 60 * 60_000)
+      await auth.housekeep()
+      await wait(10_000)
+      expect(await published()).toBeGreaterThan(before)
+    })
+  })
+
+  test("done by hand make room where more registered themselves than are kept", async () => {
+    const { clock, wait } = await testClock()
+    const over = { clock, housekeeping: false, storage: await Effect.runPromise(Effect.provide(Storage, memory.layer)) }
+    // By a server that keeps more.
+    await withHost(over, async (auth) => {
+      for (let made = 0; made < 5; made++) await registersItself(auth)
+    })
+    await wait(60 * 60_000)
+    await withHost({ ...over, maxUnprovenClients: 2 }, async (auth) => {
+      expect((await auth.clients.list()).items).toHaveLength(5)
+      await auth.housekeep()
+      expect((await auth.clients.list()).items.length).toBeLessThanOrEqual(2)
+    })
+  })
+
+  test("done by hand tell applications of sessions that ended, and give up after a day", async () => {
+    const { clock, wait } = await testClock()
+    const told: Array<string> = []
+    const audit: CreateOptions["audit"] = ({ event }) =>
+      void (event._tag === "LogoutCallGivenUp" && told.push(event.client))
+    const owner = { ...people, signedIn: () => ({ user: "ada", session: "s" }) }
+    await withHost({ owner, clock, audit, housekeeping: false }, async (auth) => {
+      const { client } = await letIn(auth, "ada", "openid", {}, { backchannel_logout_uri: "https://127.0.0.1/logout" })
+      await auth.grants.endSession("ada", "s")
+      await wait(25 * 60 * 60_000)
+      await auth.housekeep()
+      expect(told).toEqual([client.id])
     })
   })
 

@@ -119,6 +119,25 @@ describe("settings", () => {
     expect(settings.fetch.ca).toBeUndefined()
   })
 
+  test("take what each of the others says", () => {
+    const said = {
+      REGISTRATION: "closed",
+      CONSENT: "remember",
+      ACCESS_LOG: "on",
+      STORAGE_TIMEOUT: "2 seconds",
+      REQUEST_TIMEOUT: "3 seconds",
+      SHUTDOWN_TIMEOUT: "4 seconds"
+    }
+    expect(settingsOf(said)).toMatchObject({
+      registration: { _tag: "Closed" },
+      policy: { consent: "remember" },
+      accessLog: true,
+      storage: { deadline: 2000 },
+      requestTimeout: 3000,
+      shutdownTimeout: 4000
+    })
+  })
+
   test("take a file of certificates, and no other", () => {
     const folder = mkdtempSync(join(tmpdir(), "fetch-ca-"))
     const file = (name: string, text: string) => {
@@ -160,6 +179,7 @@ describe("settings", () => {
       { HOST: "192.168.1.2", BASE_URL: "http://127.0.0.1:3000" },
       { HOST: "0.0.0.0", BASE_URL: "http://localhost:3000" },
       { BASE_URL: "https://auth.example.com" },
+      { WORKSPACES: "store" },
       { HOST: "127.0.0.1", BASE_URL: "https://localhost.example" }
     ]
     expect(reached.map(given)).toEqual(reached.map(() => "approved"))
