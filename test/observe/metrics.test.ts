@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import { createServer } from "node:net"
 import { Effect, Exit } from "effect"
+import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
 import { Conflict, type Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { UserId } from "../../core/rules/Id.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { Meters } from "../../runtimes/observe/metrics/Meters.ts"
 import { meteredServe } from "../../runtimes/observe/metrics/meteredServe.ts"
-import { meteredStorage } from "../../runtimes/observe/metrics/meteredStorage.ts"
-import { processMeters } from "../../runtimes/observe/metrics/metering.ts"
+import { meteredAudit, meteredStorage } from "../../runtimes/observe/metrics/meteredStorage.ts"
+import { metering, processMeters } from "../../runtimes/observe/metrics/metering.ts"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { command } from "../runtimes/given/tessera.ts"
@@ -184,6 +187,41 @@ describe("the store's meters", () => {
 })
 
 describe("the requests' meters", () => {
+  test("count what the audit is told, each refusal that a line stands for, and pass all of it on", () => {
+    const meters = new Meters()
+    const heard: Array<AuditEntry> = []
+    const { record } = meteredAudit(meters, { record: (entry) => Effect.sync(() => void heard.push(entry)) })
+    const refused = { _tag: "Refused", endpoint: "/oauth/token", refusal: "InvalidGrant", reason: "forged" } as const
+    const events: ReadonlyArray<AuditEntry["event"]> = [
+      refused,
+      { ...refused, count: 5 },
+      { _tag: "ConsentDenied", client: "c", user: UserId.make("ada") },
+      { _tag: "SignedOut", account: UserId.make("ada") }
+    ]
+    const entries = events.map((event) => ({ at: 0, workspace: WorkspaceId.make("w"), requestId: "r", event }))
+    for (const entry of entries) Effect.runSync(record(entry))
+    expect(heard).toEqual(entries)
+    const families = parseExposition(meters.exposition())
+    expect(sumOf(families, "tessera_refusals_total")).toBe(6)
+    expect(sumOf(families, "tessera_consents_total")).toBe(1)
+  })
+
+  test("stand around a store that is traced, too", async () => {
+    const seen: Array<string> = []
+    const below = { get: () => Effect.succeedNone } as unknown as Storage["Service"]
+    const traced = (storage: Storage["Service"]): Storage["Service"] => ({
+      ...storage,
+      get: (key) => {
+        seen.push(key.id)
+        return storage.get(key)
+      }
+    })
+    const { onlookers } = await Effect.runPromise(Effect.scoped(metering({ host: "h", port: 1, requestTimeout: 1 })))
+    const { storage } = onlookers({ audit: Audit.layerNone, storage: traced })
+    await Effect.runPromise(storage?.(below).get({ workspace: "w", kind: "grant", id: "a" }) ?? Effect.void)
+    expect(seen).toEqual(["a"])
+  })
+
   test("count what is under way, and what is turned away", async () => {
     const meters = new Meters()
     const answers: Array<() => void> = []

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test"
+import { SharedAnswer } from "../../core/http/answer.ts"
+import type { HeaderPairs } from "../../core/http/Http.ts"
 import { serveWith } from "../../core/serve.ts"
 import * as ofBun from "../../runtimes/bun.ts"
 import * as ofFetch from "../../runtimes/fetch.ts"
@@ -32,6 +34,26 @@ describe("a server on Bun", () => {
       expect(await (await fetch(`${url}/mine`)).text()).toBe("mine")
       expect(await peerAt(url)).toBe("127.0.0.1")
     }))
+
+  test("gives each answer its own headers, of those that many share too, whichever came before", async () => {
+    const [kept, secret]: ReadonlyArray<HeaderPairs> = [[["cache-control", "public"]], [["cache-control", "no-store"]]]
+    let count = 0
+    const handle = ofFetch.handler(({ path }) => {
+      count++
+      return new SharedAnswer(200, "", (path === "/token" ? secret : kept) ?? [], String(count))
+    })
+    const seen: Array<unknown> = []
+    for (const path of ["/keys", "/token", "/token", "/keys"]) {
+      const { headers } = await handle(new Request(issuer + path))
+      seen.push([headers.get("cache-control"), headers.get("x-request-id")])
+    }
+    expect(seen).toEqual([
+      ["public", "1"],
+      ["no-store", "2"],
+      ["no-store", "3"],
+      ["public", "4"]
+    ])
+  })
 
   test("shares its port with no other server", () =>
     withServer(undefined, async (url) => {
