@@ -54,6 +54,19 @@ describe("Argon2id", () => {
     })
   }
 
+  for (const one of here.filter(({ name }) => name !== "bun")) {
+    test(`by ${one.name} takes no password for what is no hash of its kind`, async () => {
+      for (const hash of [
+        "",
+        "password",
+        "$argon2id$v=19$m=64,t=3,p=1$AAAA$AAAA",
+        "$argon2i$v=19$m=64,t=3,p=1$AAAA$AAAA"
+      ]) {
+        expect([hash, await one.verify(utf8.encode("password"), hash)]).toEqual([hash, false])
+      }
+    })
+  }
+
   test("is the function that RFC 9106 defines", async () => {
     // The reference implementation's own vector (phc-winner-argon2, src/test.c).
     const hash = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"

@@ -477,6 +477,17 @@ describe("its log", () => {
   }
 })
 
+test("a caller that left while the app was busy holds no middleware of Koa's", () =>
+  withHost({}, async (auth) => {
+    // As Koa has one whose answer was destroyed: it closes no more.
+    for (const res of [{ destroyed: true }, { destroyed: false, stream: { destroyed: true } }]) {
+      const req = { headers: {}, url: "/oauth/jwks", method: "GET" }
+      const context = { req, res, originalUrl: "/oauth/jwks", request: {} } as unknown as ofKoa.MountedContext
+      await ofKoa.mount(auth)(context, () => Promise.reject(new Error("this is not the app's")))
+      expect(context.respond).toBe(false)
+    }
+  }))
+
 test("a body that the app has read before is refused aloud by a mount over `fetch`", () =>
   withHost({}, async (auth) => {
     const request = at("/oauth/token", { method: "POST", body: new URLSearchParams({ grant_type: "x" }) })

@@ -524,6 +524,26 @@ describe("a writer of lines", () => {
     expect(said).toEqual(["Full", "Over"])
   })
 
+  test("gives back each file that it leaves, and the last one at its end", async () => {
+    const { path, options, lines } = writerIn()
+    const opened: Array<number> = []
+    const closed: Array<number> = []
+    const open = async () => {
+      const file = await openAppending(path)
+      opened.push(file)
+      return file
+    }
+    const writer = makeLineWriter(await open(), { ...options, open, close: (file) => void closed.push(file) })
+    writer.write("one")
+    writer.reopen()
+    writer.write("two")
+    const holds = Effect.sync(() => opened.length === 2 && lines().length === 2)
+    expect(await Effect.runPromise(pollUntil(holds, 5000))).toBe(true)
+    expect(closed).toEqual(opened.slice(0, 1))
+    expect(await writer.flush()).toBe(0)
+    expect(closed).toEqual(opened)
+  })
+
   test("writes nothing twice where two ask it to end, as a signal does while a crash is told", async () => {
     const { path, said, options, lines } = writerIn({ retryMillis: anHour })
     writeFileSync(path, "")

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
+import { parseRedisUrl } from "../../adapters/redis/RedisUrl.ts"
 import { readStoreUrl } from "../../adapters/stores.ts"
 
 const told = (url: string): string => Result.getOrThrow(readStoreUrl(url)).described
@@ -66,8 +67,18 @@ describe("options stand in the URL", () => {
     ['postgres://h/d?schema=te"ssera', "schema"],
     ["postgres://h/d?schema=a&schema=b", "schema"],
     ["redis://h?prefix=a%20b", "prefix"],
-    ["redis://h?eviction=lru", "eviction"]
+    ["redis://h?eviction=lru", "eviction"],
+    ["redis://h?wait=2", "wait"]
   ])("and a wrong one is named: %s", (url, name) => {
     expect(Result.getOrThrow(Result.flip(readStoreUrl(url)))).toContain(` ${name}`)
   })
+})
+
+test("a Redis that evicts is taken where the URL says so, and a Cluster cannot wait for a replica", () => {
+  const settings = (url: string) => Result.getOrThrow(parseRedisUrl(url)).settings
+  expect(settings("redis://h?eviction=allow&wait=1")).toEqual({ allowEviction: true, waitForReplica: true })
+  expect(settings("redis://h?eviction=refuse&wait=0")).toEqual({ allowEviction: false, waitForReplica: false })
+  expect(settings("redis://h")).toEqual({})
+  expect(Result.isFailure(parseRedisUrl("redis+cluster://a:1?wait=1"))).toBe(true)
+  expect(Result.isSuccess(parseRedisUrl("redis+cluster://a:1?wait=0"))).toBe(true)
 })

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test"
-import { failureOf, isLostRace, isRowsFault, unavailable } from "../../../adapters/postgres/outcome.ts"
+import {
+  failureOf,
+  isConnectionsFault,
+  isLostRace,
+  isRowsFault,
+  unavailable
+} from "../../../adapters/postgres/outcome.ts"
 
 const said = (severity: string | undefined, code: string) =>
   failureOf({ ...(severity === undefined ? {} : { severity }), code, message: "Key (id)=(half-of-a-token)" })
@@ -28,6 +34,13 @@ test("only what the server rolled back is said again", () => {
     expect([isLostRace(said("ERROR", code)), isRowsFault(said("ERROR", code))]).toEqual([true, true])
     expect([isLostRace(said("FATAL", code)), isRowsFault(said("FATAL", code))]).toEqual([false, false])
   }
+})
+
+test("a connection is of no more use once it broke, or its server is no primary any more", () => {
+  expect(isConnectionsFault(said("ERROR", "25006"))).toBe(true)
+  expect(isConnectionsFault(said("FATAL", "57P01"))).toBe(true)
+  expect(isConnectionsFault(said(undefined, "ECONNRESET"))).toBe(true)
+  for (const code of ["23505", "40001", "57014"]) expect(isConnectionsFault(said("ERROR", code))).toBe(false)
 })
 
 test("what the server says is passed on where it can't quote a value, and nowhere else", () => {
