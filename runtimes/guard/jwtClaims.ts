@@ -64,8 +64,12 @@ export const signInIn = ({ acr, auth_time: at }: { readonly acr?: string; readon
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
 
 /** Whether an audience has anything to do with this resource server: all of the API, a part of it, or more than it. */
-const isForHere = (audience: string, { issuer, resource }: Expected): boolean =>
-  audience === issuer || covers([audience], resource) || covers([resource], audience)
+const isForHere = (audience: string, { resource }: Expected): boolean =>
+  covers([audience], resource) || covers([resource], audience)
+
+/** Where no resource is listed, a token has to be for something, and is for the issuer: that is all that is the issuer's. */
+const isForAll = (audiences: ReadonlyArray<string>, issuer: string): boolean =>
+  audiences.length === 1 && audiences[0] === issuer
 
 /** RFC 9068 §4: all that can be said of a token without its signature. Whatever fails here leads to no fetch. */
 export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected): Result.Result<Said, InvalidToken> => {
@@ -93,7 +97,8 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   const { issuer, leeway, now } = expected
   if (iss !== issuer) return refuse("unknown")
   const audiences = typeof aud === "string" ? [aud] : aud
-  if (!audiences.some((audience) => isForHere(audience, expected))) return refuse("other_resource")
+  const isAll = isForAll(audiences, issuer)
+  if (!isAll && !audiences.some((audience) => isForHere(audience, expected))) return refuse("other_resource")
   const expiresAt = exp * 1000
   if (expiresAt + leeway <= now) return refuse("expired")
   if (iat * 1000 > now + leeway || nbf * 1000 > now + leeway) return refuse("malformed")
@@ -103,7 +108,7 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
     grant,
     expiresAt,
     scope: namesIn(scope),
-    resources: audiences.includes(issuer) ? null : [...audiences]
+    resources: isAll ? null : [...audiences]
   }
   return Result.succeed({
     kid,

@@ -316,6 +316,24 @@ describe("a guard over JWTs", () => {
     expect(await asked(at, "/bills")).toBe("User")
   })
 
+  test("takes a token for the issuer alone as one for all, and one of a list for what is in it", async () => {
+    const as = "https://as.example"
+    const api = "https://auth.example"
+    const { ask, token } = await scene({ issuer: as, resource: api })
+    const asked = async (aud: unknown) => {
+      const answer = await ask(await token({ claims: { iss: as, aud } }))
+      return typeof answer === "number" ? answer : answer.resources
+    }
+    expect(await asked(as)).toBeNull()
+    expect(await asked([as])).toBeNull()
+    expect(await asked([as, api])).toEqual([as, api])
+    // Of a server that lists this API too, whose scopes the token has none of.
+    expect(await asked([as, "https://other.example"])).toBe(401)
+    const below = await scene()
+    const audiences = [issuer, "https://other.example"]
+    expect(await below.ask(await below.token({ claims: { aud: audiences } }))).toMatchObject({ resources: audiences })
+  })
+
   test("admits no caller elsewhere, or for less", async () => {
     const { ask, token } = await scene()
     expect(await ask(await token({ claims: { aud: `${resource}/orders` } }), "/rest/bills")).toBe(401)
