@@ -68,6 +68,7 @@ export const AuditLine = Schema.Union([
     scope,
     actor,
     place: Schema.optionalKey(Schema.String),
+    device: Schema.optionalKey(Schema.Literal(true)),
     remembered: Schema.optionalKey(Schema.Literal(true))
   }),
   line("ConsentDenied", { client, actor }),
@@ -148,6 +149,7 @@ const told = (event: AuditEvent): Told => {
         scope: event.scope,
         actor: event.user,
         ...(event.place === undefined ? {} : { place: event.place }),
+        ...(event.device === undefined ? {} : { device: event.device }),
         ...(event.remembered === undefined ? {} : { remembered: event.remembered })
       }
     case "ConsentDenied":

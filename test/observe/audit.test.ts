@@ -14,7 +14,8 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import { Audit } from "../../core/ports/Audit.ts"
+import { Audit, type AuditEvent } from "../../core/ports/Audit.ts"
+import { UserId } from "../../core/rules/Id.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { AuditLine, auditStream } from "../../runtimes/observe/audit.ts"
 import {
@@ -186,29 +187,87 @@ describe("the audit file", () => {
       })
     ))
 
-  test("names the secret that was shown, of a client that has two", () =>
+  const linesOf = (events: ReadonlyArray<AuditEvent>) =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const path = join(cwd, "audit.jsonl")
-        const of = { client: "A".repeat(22), grant: "3hGTh17j" }
-        const issued = { _tag: "TokensIssued", grantType: "client_credentials", scope: "api", ...of } as const
-        const revoked = { _tag: "TokenRevoked", ...of } as const
         const write = Effect.gen(function* () {
           const { record } = yield* Audit
-          for (const event of [
-            issued,
-            { ...issued, secret: "0123abcd" },
-            revoked,
-            { ...revoked, secret: "0123abcd" }
-          ]) {
+          for (const event of events) {
             yield* record({ at: 0, workspace: WorkspaceId.make("default"), requestId: "1", event })
           }
         })
         yield* Effect.provide(write, auditStream({ _tag: "File", path }))
-        const secrets = eventsIn(readFileSync(path, "utf8")).map((line) => "secret" in line && line.secret)
-        expect(secrets).toEqual([false, "0123abcd", false, "0123abcd"])
+        return eventsIn(readFileSync(path, "utf8"))
       })
-    ))
+    )
+
+  const by = UserId.make("ada")
+  const of = { client: "A".repeat(22), grant: "3hGTh17j" }
+  const { client, grant } = of
+  /** Of each event one that says all that it can, and one that says no more than it must. */
+  const samples: ReadonlyArray<AuditEvent> = [
+    { _tag: "ClientRegistered", client, identifier: "https://app.example/c.json", by },
+    { _tag: "ClientRegistered", client },
+    { _tag: "ClientChanged", client, change: "approved", by },
+    { _tag: "ClientChanged", client, change: "updated" },
+    { _tag: "ClientDeleted", client, by },
+    { _tag: "ClientDeleted", client },
+    { _tag: "ConsentGiven", ...of, user: by, scope: "api", place: "acme", device: true, remembered: true },
+    { _tag: "ConsentGiven", ...of, user: by, scope: "api" },
+    { _tag: "ConsentDenied", client, user: by },
+    { _tag: "TokensIssued", ...of, grantType: "refresh_token", scope: "api", secret: "0123abcd" },
+    { _tag: "TokensIssued", ...of, grantType: "refresh_token", scope: "api" },
+    { _tag: "RefreshRetried", ...of, network: "other", userAgent: "same" },
+    { _tag: "GrantRevoked", grant, why: "by_owner", by },
+    { _tag: "GrantRevoked", grant, why: "code_replayed" },
+    { _tag: "TokenRevoked", ...of, secret: "0123abcd" },
+    { _tag: "TokenRevoked", ...of },
+    { _tag: "WorkspaceMoved", from: "https://a.example", to: "https://b.example", by },
+    { _tag: "WorkspaceChanged", change: "disabled", by },
+    { _tag: "SigningKeysChanged", change: "withdrawn", key: "k", by },
+    { _tag: "LogoutCallGivenUp", client, why: "refused" },
+    { _tag: "KeyCreated", grant, by },
+    { _tag: "KeyRevoked", grant, by },
+    { _tag: "ClientHostBlocked", host: "app.example", by },
+    { _tag: "ClientHostUnblocked", host: "app.example", by },
+    { _tag: "ClientDocumentsChanged", hosts: ["app.example"], by },
+    { _tag: "ClientDocumentsChanged", hosts: "any", by },
+    { _tag: "IssuerTrusted", issuer: "https://idp.example", by },
+    { _tag: "IssuerChanged", issuer: "https://idp.example", by },
+    { _tag: "IssuerRemoved", issuer: "https://idp.example", by },
+    { _tag: "ResourceAdded", resource: "https://api.example", by },
+    { _tag: "ResourceRemoved", resource: "https://api.example", by },
+    { _tag: "AccountChanged", account: "bob", change: "opened", by, role: "member", place: "acme" },
+    { _tag: "AccountChanged", account: "bob", change: "renamed", by },
+    { _tag: "AccountRefused", change: "password", reason: "wrong_password", account: "bob", by },
+    { _tag: "AccountRefused", change: "password", reason: "wrong_password" },
+    { _tag: "SignedIn", account: "bob" },
+    { _tag: "SignedOut", account: "bob" },
+    { _tag: "SignInFailed", reason: "wrong_password", account: "bob" },
+    { _tag: "SignInFailed", reason: "unknown" },
+    { _tag: "Refused", endpoint: "/oauth/token", refusal: "InvalidGrant", reason: "forged", count: 3 },
+    { _tag: "Refused", endpoint: "/oauth/token", refusal: "InvalidGrant", reason: null }
+  ]
+
+  /** What is called otherwise in a line. */
+  const renamed: Readonly<Record<string, string>> = { _tag: "event", by: "actor", user: "actor", why: "reason" }
+
+  test("tells all that an event says, and nothing that it does not", async () => {
+    const told = new Set(samples.map(({ _tag }) => _tag as string))
+    const events = AuditLine.members.map(({ fields }) => fields.event.literal as string)
+    // That one is of no event: it stands for some that could not be written.
+    expect([...told, "EventsLost"].toSorted()).toEqual(events.toSorted())
+    const time = "1970-01-01T00:00:00.000Z"
+    expect<ReadonlyArray<unknown>>(await linesOf(samples)).toEqual(
+      samples.map((event) => ({
+        time,
+        workspace: "default",
+        requestId: "1",
+        ...Object.fromEntries(Object.entries(event).map(([name, value]) => [renamed[name] ?? name, value]))
+      }))
+    )
+  })
 
   test("begins with a line of its own where the last one was cut off", () =>
     inFolder((cwd) =>
