@@ -8,6 +8,7 @@ import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
 import { byOwner } from "../given/auditContext.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
 import { companiesAddress, type Holder, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
 import {
   decide,
@@ -676,6 +677,30 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
         }),
       { signatures: realSignatures }
     ))
+
+  test("happy-flow, by keys at the client's jwks_uri, which are asked for anew for one that has come since", () => {
+    const web = new DocumentsWeb()
+    const keysAt = "https://app.example.org/keys"
+    const publish = (...keys: ReadonlyArray<object>) => web.pages.set(keysAt, { body: { keys } })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          publish(es256.jwk)
+          const client = yield* signingClient(world, es256, { ...fapi, jwks: undefined, jwks_uri: keysAt })
+          const pushedAfter = Effect.fnUntraced(function* (after: number, by: typeof es256) {
+            const at = now + after
+            const assertion = yield* assertionOf(client, { iat: at, nbf: at, exp: at + minute })
+            const request = yield* objectOf(client, {}, {}, by)
+            return (yield* pushSigned(world, client, { client_id: client.id, request }, assertion)).status
+          })
+          expect([yield* pushedAfter(0, es256), yield* pushedAfter(0, ps256)]).toEqual([201, 400])
+          publish(es256.jwk, ps256.jwk)
+          yield* TestClock.adjust("1 minute")
+          expect(yield* pushedAfter(minute, ps256)).toBe(201)
+        }),
+      { signatures: realSignatures, documents: web.layer() }
+    )
+  })
 
   test("ensure-unsigned-request-at-par-endpoint-fails", () =>
     onStage(
