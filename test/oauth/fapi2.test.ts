@@ -711,6 +711,30 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
         }),
       { require_signed_request_object: true }
     ))
+
+  test("a client asks for signed requests where the server keeps its keys", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const [method, status] of [
+            ["private_key_jwt", 201],
+            ["client_secret_basic", 400],
+            ["none", 400]
+          ] as const) {
+            const answer = yield* world.send("POST", "/oauth/register", {
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify({
+                redirect_uris: [redirectUri],
+                token_endpoint_auth_method: method,
+                jwks: { keys: [ps256.jwk] },
+                require_signed_request_object: true
+              })
+            })
+            expect([method, answer.status]).toEqual([method, status])
+          }
+        }),
+      { signatures: realSignatures }
+    ))
 })
 
 describe("what the modules come to for the server", () => {

@@ -224,6 +224,30 @@ describe("a client that signs (RFC 7523)", () => {
     )
   )
 
+  test("ends no token by an assertion that was used before", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const assertion = () => Effect.promise(() => signed(es256, claimsOf(client)))
+          const shown = (path: string, client_assertion: string, fields: Record<string, string>) => {
+            const body = new URLSearchParams({ client_assertion_type: assertionType, client_assertion, ...fields })
+            return Effect.map(
+              world.send("POST", path, { headers: form, body: body.toString() }),
+              (answer) => [answer.status, JSON.parse(answer.body) as Record<string, unknown>] as const
+            )
+          }
+          const used = yield* assertion()
+          const [, { access_token }] = yield* shown("/oauth/token", used, { grant_type: "client_credentials" })
+          const token = String(access_token)
+          expect((yield* shown("/oauth/revoke", used, { token }))[0]).toBe(401)
+          expect((yield* shown("/oauth/introspect", yield* assertion(), { token }))[1].active).toBe(true)
+          expect((yield* shown("/oauth/revoke", yield* assertion(), { token }))[0]).toBe(200)
+          expect((yield* shown("/oauth/introspect", yield* assertion(), { token }))[1].active).toBe(false)
+        }),
+      signing
+    ))
+
   test("spends its assertion and the proof of its key, each once, though they come together", async () => {
     const holder = await holderOf("ES256")
     return inWorld(
