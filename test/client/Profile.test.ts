@@ -94,12 +94,13 @@ describe("a profile", () => {
   })
 
   test("sends a browser to addresses that it lets a client register, whenever that was", () => {
-    const uris = ["https://app.example/cb", "http://127.0.0.1/cb", "com.example.app:/cb"]
+    const own = ["com.example.app:/cb", "com.example.app:/?at=https://app.example"]
+    const uris = ["https://app.example/cb", "http://127.0.0.1/cb", ...own]
     const redirectUris = uris.map((uri) => RedirectUri.make(uri))
     const all = [...uris, "http://127.0.0.1:4711/cb", "https://evil.example/cb"]
     const targets = (of: object, by: Parameters<typeof redirectTargetOf>[1]) =>
       all.filter((uri) => redirectTargetOf(client({ ...of, redirectUris }), by, uri) === uri)
-    expect(targets({}, policy)).toEqual(all.slice(0, 4))
+    expect(targets({}, policy)).toEqual(all.slice(0, 5))
     for (const target of [targets({ members: strict }, policy), targets({}, everywhere)]) {
       expect(target).toEqual(all.slice(0, 1))
     }

@@ -764,10 +764,16 @@ describe("what the modules come to for the server", () => {
       withOwn
     ))
 
-  test("a proof or an assertion that was used before spends no code, whichever of the two it is", () =>
+  test.each([
+    ["sealed tokens", "api", "opaque"],
+    ["a JWT", "api", "jwt"],
+    ["an ID token", "openid api", "opaque"],
+    ["an ID token beside a JWT", "openid api", "jwt"]
+  ] as const)("a proof or an assertion that was used before spends no code for %s", (_, scope, format) =>
     onStage(
       ({ one, world }) =>
         Effect.gen(function* () {
+          yield* Effect.orDie(setAccessTokenFormat(world.services, byOwner(world), ClientId.make(one.id), format))
           const shown = (client_assertion: string, dpop: string, fields: Values) =>
             world.send("POST", "/oauth/token", {
               headers: { ...formHeaders, dpop },
@@ -776,15 +782,17 @@ describe("what the modules come to for the server", () => {
           const [assertion, proof] = [yield* assertionOf(one), yield* tokenProof(holder)]
           const own = yield* shown(assertion, proof, { grant_type: "client_credentials", scope: "api" })
           expect(own.status).toBe(200)
-          const fields = codeFields(yield* codeByPush(world, one))
+          const fields = codeFields(yield* codeByPush(world, one, askedBy(one, { scope })))
           const replayed = yield* shown(yield* assertionOf(one), proof, fields)
           expect([replayed.status, errorOf(replayed)]).toEqual([400, "invalid_dpop_proof"])
           const again = yield* shown(assertion, yield* tokenProof(holder), fields)
           expect([again.status, errorOf(again)]).toEqual([401, "invalid_client"])
           expect((yield* shown(yield* assertionOf(one), yield* tokenProof(holder), fields)).status).toBe(200)
         }),
-      withOwn
-    ))
+      withOwn,
+      { scopes: signInScopes }
+    )
+  )
 
   test("no list of metadata names what is not signed, and requests that are signed have their algorithms there", () =>
     onStage(
