@@ -112,7 +112,7 @@ export const writeAll = <A, E>(
 export type GrantList = (slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
 
 export const isMark = (text: string | undefined): text is string =>
-  text !== undefined && text.length === markLength && /^[A-Za-z0-9_-]+$/.test(text)
+  typeof text === "string" && text.length === markLength && /^[A-Za-z0-9_-]+$/.test(text)
 
 /** The grant of this list with this mark. A list is in the order of ids, so it is the first one after the mark. */
 export const findMarked = (

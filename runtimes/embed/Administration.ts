@@ -44,9 +44,9 @@ interface Page {
 }
 
 /** Stores differ in what they make of null and NaN, so that they get neither. `list`: the method that was called. */
-export const pageAsked = (list: string, paging: Paging): Effect.Effect<Page, BadOption> => {
-  const after: unknown = paging.after ?? undefined
-  const limit: unknown = paging.limit ?? 100
+export const pageAsked = (list: string, paging: Paging | null): Effect.Effect<Page, BadOption> => {
+  const after: unknown = paging?.after ?? undefined
+  const limit: unknown = paging?.limit ?? 100
   if (after !== undefined && typeof after !== "string") {
     return Effect.fail(badArgument(`${list} after`, "has to be the `next` of a page"))
   }

@@ -245,6 +245,18 @@ describe("API keys", () => {
       expect(made.prefix.length).toBeWithin(8, 16)
     }))
 
+  test("are none where their id is none, as a host's table may say it", () =>
+    withHost({}, async ({ apiKeys, grants }) => {
+      // What JavaScript lets through.
+      for (const id of [null, undefined, 5, ["12345678"]] as ReadonlyArray<unknown> as ReadonlyArray<string>) {
+        expect([await apiKeys.rotate(id), await apiKeys.revoke(id), await grants.revoke("ada", id)]).toEqual([
+          undefined,
+          false,
+          false
+        ])
+      }
+    }))
+
   test("come page by page", () =>
     withHost({}, async ({ apiKeys }) => {
       for (const name of ["a", "b", "c"]) await apiKeys.create({ name })
@@ -444,7 +456,7 @@ describe("a page of a list", () => {
         }
         // JavaScript lets this through as well.
         const none = { limit: null, after: null } as unknown as Paging
-        for (const paging of [none, { limit: Number.POSITIVE_INFINITY }, {}]) {
+        for (const paging of [none, null as unknown as Paging, { limit: Number.POSITIVE_INFINITY }, {}]) {
           expect((await clients.list(paging)).items).toHaveLength(3)
         }
         for (const limit of [-1, 0, 1.9]) expect((await clients.list({ limit })).items).toHaveLength(1)
