@@ -181,6 +181,8 @@ const forgeries = Effect.fnUntraced(function* (right: string, method: string, to
     ["crit", `${base64({ ...header, crit: ["exp"], exp: 1 })}.${body}.${signature}`],
     ["b64 false", `${base64({ ...header, b64: false, crit: ["b64"] })}.${body}.${signature}`],
     ["padding", `${head}=.${body}.${signature}`],
+    ["padding behind the signature", `${good}=`],
+    ["four parts", `${good}.a`],
     ["five parts", `${good}.a.b`],
     ["two proofs", `${good}, ${good}`],
     ["two proofs, without a space", `${good},${good}`],

@@ -227,6 +227,21 @@ describe("a device", () => {
         { policy, signatures: realSignatures }
       ))
   }
+
+  test("takes what a device begins from its network, as a pushed request is", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { id: client_id } = yield* deviceClient(world)
+          taken.length = 0
+          const sent = { peer: "192.0.2.1", headers: formHeaders, body: form({ client_id }) }
+          expect((yield* world.send("POST", "/oauth/device_authorization", sent)).status).toBe(200)
+          expect(taken).toContain("push 192.0.2.1")
+        }),
+      { limiter }
+    )
+  })
 })
 
 describe("the page for codes", () => {
