@@ -227,6 +227,21 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("has noted by its end what was used just before", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const server = yield* started(cwd)
+        const env = { PORT: new URL(server.url).port }
+        const made = yield* command(["key", "create", "--name", "Script", "--json"], { cwd, env })
+        // What the command prints; a wrong shape fails what follows.
+        const { key } = JSON.parse(made.stdout) as { readonly key: string }
+        expect(yield* companiesStatus(server.url, key)).toBe(200)
+        yield* killed(server, "SIGTERM")
+        const { stdout } = yield* command(["key", "list", "--json"], { cwd, env })
+        expect(JSON.parse(stdout)).toMatchObject([{ name: "Script", last_used_at: expect.any(String) }])
+      })
+    ))
+
   test("prints the set-up link only while no person has an account", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
