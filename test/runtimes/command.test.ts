@@ -234,11 +234,14 @@ describe("the command line", () => {
           ["--client", id, "--json"],
           ["--json", "--user", id],
           ["--user", id, "--client", id, "--json"],
-          ["--client", id, "--json", "--"]
+          ["--client", id, "--json", "--"],
+          // As an application goes by that brought its id.
+          ["--client", "https://app.example.org/client.json", "--json"]
         ]) {
           const { status, stdout } = yield* command(["grant", "end", ...args], { cwd })
           expect([status, stdout.trim()]).toEqual([0, expect.stringContaining('"ended": 0')])
         }
+        expect((yield* command(["grant", "end", "--client", "no id"], { cwd })).status).toBe(3)
       })
     ))
 
