@@ -39,11 +39,11 @@ const keyLifetimes = [
 ] as const
 type KeyLifetime = (typeof keyLifetimes)[number]["value"]
 
-/** The values of `opens` in the form, in words. */
+/** The values of `opens` in the form, in words that half a row has room for. */
 const keyUses = {
-  everything: "Everything: all scopes, and introspection",
+  everything: "All scopes, and introspection",
   scopes: "Only the scopes ticked below",
-  introspection: "Only introspection, for a resource server"
+  introspection: "Only introspection, for an API"
 } as const satisfies Record<KeyUse, string>
 
 const isKeyUse = (text: string): text is KeyUse => Object.hasOwn(keyUses, text)
