@@ -83,11 +83,12 @@ export const postLogoutRedirectUris = clientMember({
   schema: Schema.Array(RedirectUri).check(Schema.isMaxLength(20))
 })
 
+/** The host of a web address: what stands there behind a program's own scheme, no person is sent to. */
+const hostOf = (uri: unknown): string | undefined =>
+  typeof uri === "string" && /^https?:/i.test(uri) && URL.canParse(uri) ? new URL(uri).host : undefined
+
 const isOwnHost = (address: string, redirectUris: unknown): boolean =>
-  Array.isArray(redirectUris) &&
-  redirectUris.some(
-    (uri) => typeof uri === "string" && URL.canParse(uri) && new URL(uri).host === new URL(address).host
-  )
+  Array.isArray(redirectUris) && redirectUris.some((uri) => hostOf(uri) === new URL(address).host)
 
 /**
  * OpenID Connect Back-Channel Logout §2.2: the server itself posts there, so it is https, and no stranger names a host

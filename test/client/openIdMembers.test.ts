@@ -78,7 +78,9 @@ describe("a member of OpenID Connect Registration", () => {
     expect(faultsOf({ backchannel_logout_uri: "https://ada@other.example/out" }, by)).toEqual([
       "backchannel_logout_uri"
     ])
-    for (const uris of [undefined, "https://app.example/", []]) {
+    // What stands behind a program's own scheme is a host that no person is sent to.
+    const programs = ["com.example.app://app.example/", "cursor://app.example/oauth"]
+    for (const uris of [undefined, "https://app.example/", [], [{ href: "https://app.example/" }], programs]) {
       const sent = { redirect_uris: uris, backchannel_logout_uri: "https://app.example/out" }
       expect(faultsOf(sent)).toEqual(["backchannel_logout_uri"])
     }
