@@ -29,7 +29,7 @@ import {
   UntrustedRequest
 } from "../rules/Refusal.ts"
 import { Resources } from "../rules/Resource.ts"
-import { allScopes, isWithin, reaches, Scopes } from "../rules/Scope.ts"
+import { allScopes, isWithin, offlineAccess, reaches, Scopes } from "../rules/Scope.ts"
 import { Digest, sameDigest } from "../rules/Secret.ts"
 import { UserCode } from "../rules/UserCode.ts"
 
@@ -340,11 +340,13 @@ export const identifierIn = ({ client, identifier }: Pick<Waiting, "client" | "i
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
 export const queryOf = (waiting: Waiting, to: RedirectPlace): string => {
   const { binding, challenge, placeHint, prompt = [], resources, scope, scopeByDefault, signIn = {} } = waiting
+  // No scope of any registry, so that it stands beside those that there are; alone it asks for none.
+  const scopes = [...(scopeByDefault ? [] : scope), ...(signIn.offline === true ? [offlineAccess] : [])]
   return [
     "response_type=code",
     `client_id=${encodeURIComponent(identifierIn(waiting))}`,
     `redirect_uri=${encodeURIComponent(to.target)}`,
-    ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
+    ...(scopes.length === 0 ? [] : [`scope=${encodeURIComponent(scopes.join(" "))}`]),
     ...(to.state === null ? [] : [`state=${to.state}`]),
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
     ...(binding === undefined ? [] : [`dpop_jkt=${binding.thumbprint}`]),

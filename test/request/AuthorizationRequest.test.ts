@@ -371,6 +371,12 @@ describe("a request as a browser would bring it again", () => {
   const rows: ReadonlyArray<readonly [what: string, request: Partial<Waiting>, tail: string]> = [
     ["bare", {}, ""],
     ["with scopes", { scopeByDefault: false, scope: scopes("api", "profile") }, "&scope=api%20profile"],
+    [
+      "to act while its person is away",
+      { scopeByDefault: false, scope: scopes("api"), signIn: { offline: true } },
+      "&scope=api%20offline_access"
+    ],
+    ["with no scope but that", { signIn: { offline: true } }, "&scope=offline_access"],
     ["with a key", { binding: { thumbprint: digestOf("key") } }, `&dpop_jkt=${digestOf("key")}`],
     ["with prompts", { prompt: ["login", "consent"] }, "&prompt=login%20consent"],
     ["with a place", { placeHint: "acme & co" }, "&place_hint=acme%20%26%20co"],
