@@ -190,6 +190,16 @@ export const mayUse = (client: Client, grantType: string): boolean => client.gra
 export const shownIdentifier = ({ id, origin }: Client): ClientIdentifier =>
   origin?.document === undefined ? id : origin.identifier
 
+/** As long as a name in a sentence may be. */
+const longestHost = 60
+
+/** Whose a host is, its end says: one that is too long loses its beginning. */
+const endOf = (host: string): string => (host.length > longestHost ? `…${host.slice(1 - longestHost)}` : host)
+
+/** By what people know it: of one that brings a document, the host that it was read from, and not what it calls itself. */
+export const knownAs = ({ about, origin }: Client): string | undefined =>
+  origin?.document === undefined ? about.client_name : endOf(origin.document.host)
+
 /** What people read where a client is named, also where it gave no name. */
 export const displayName = (client: Client): string => client.about.client_name ?? shownIdentifier(client)
 

@@ -16,7 +16,7 @@ export type ConsentState =
   | { readonly state: "expired" }
 
 export interface ConsentAnsweredPage {
-  /** As registered. */
+  /** As registered; of one that brings a document, the host that it was read from. */
   readonly client: string | undefined
   readonly answer: ConsentState
 }

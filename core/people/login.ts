@@ -1,4 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
+import { knownAs } from "../client/Client.ts"
 import { readClientKey } from "../client/ClientIdentifier.ts"
 import { takeOfAddress } from "../http/addressLimit.ts"
 import { seeOther } from "../http/answer.ts"
@@ -92,7 +93,7 @@ const clientNameOf = Effect.fnUntraced(function* (
   if (path !== authorizeAt(call.workspace)) return undefined
   const id = readClientKey(readParameters(query).parameters.get("client_id"))
   const client = Option.isSome(id) ? yield* services.clients.find(call.workspace.id, id.value) : undefined
-  return client?.origin?.document?.host ?? client?.about.client_name
+  return client && knownAs(client)
 })
 
 const draw = Effect.fnUntraced(function* (

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { knownAs } from "../client/Client.ts"
 import { endGrant } from "../engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../engine/lists.ts"
@@ -168,7 +169,7 @@ const describe = Effect.fnUntraced(function* (
   const since = Instant.make(Math.min(...grants.map(({ createdAt }) => createdAt)))
   return {
     grantId: grantMark(id),
-    client: client.origin?.document?.host ?? client.about.client_name,
+    client: knownAs(client),
     scopes: inWords([...new Set(grants.flatMap(({ scope }) => scope))], scopesOf(services.policy, call.workspace)),
     since,
     ...(remembered ? { remembered } : {}),

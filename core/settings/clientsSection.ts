@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
-import { type Client, isKnown, isPublic } from "../client/Client.ts"
+import { type Client, isKnown, isPublic, knownAs } from "../client/Client.ts"
 import { isBrought, readClientIdentifier, readClientKey } from "../client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
 import { type Profile, profileOf, profilesFor } from "../client/Profile.ts"
@@ -54,8 +54,10 @@ import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
 interface ClientRow {
   readonly id: string
-  /** As registered. */
+  /** As registered; of one that brings a document, the host that it was read from. */
   readonly name: string | undefined
+  /** Where that document is, which is what the client goes by, and what it calls itself there. */
+  readonly document?: { readonly address: string; readonly name: string | undefined }
   /** `public` has no secret. */
   readonly kind: "public" | "confidential"
   readonly registeredItself: boolean
@@ -379,14 +381,19 @@ ${field({
 ${named.client?.question !== undefined && rows([waitingRow(named.client, named.client.question, path, visitor)])}
 </section>`
 
+const madeWords = ({ document, registeredItself }: ClientRow): string => {
+  if (document !== undefined) return "described by its own document"
+  return registeredItself ? "registered itself" : "registered by an owner"
+}
+
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
-  subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
+  subtitle: html`<span class="visually-hidden">Client id </span><code>${client.document === undefined ? client.id : breakable(client.document.address)}</code>`,
   facts: [
-    [
-      "Kind",
-      html`${client.kind === "public" ? "Public" : "Confidential"}, ${client.registeredItself ? "registered itself" : "registered by an owner"}`
-    ],
+    ...(client.document === undefined
+      ? []
+      : [["Calls itself", html`<bdi>${clientName(client.document.name)}</bdi>`] as const]),
+    ["Kind", html`${client.kind === "public" ? "Public" : "Confidential"}, ${madeWords(client)}`],
     ["Returns to", hostList(client.redirectHosts)],
     ...(client.question === undefined
       ? []
@@ -494,12 +501,16 @@ const questionFor = ({ grantTypes, policy }: Services, client: Client): { readon
   return { question: { standing, askedAt, network, hosts } }
 }
 
+const documentOf = ({ about, origin }: Client): Pick<ClientRow, "document"> =>
+  origin?.document === undefined ? {} : { document: { address: origin.identifier, name: about.client_name } }
+
 const rowOf = (services: Services, client: Client, now: Instant) => ({
   id: client.id,
   row: {
     ...questionFor(services, client),
     id: client.id,
-    name: client.about.client_name,
+    name: knownAs(client),
+    ...documentOf(client),
     kind: isPublic(client) ? ("public" as const) : ("confidential" as const),
     registeredItself: client.madeBy === "itself",
     registeredAt: client.createdAt,

@@ -9,6 +9,7 @@ import {
   hasGrant,
   identifierOf,
   isOnTrial,
+  knownAs,
   makerOf,
   mayGo,
   mayMakeRoom,
@@ -20,6 +21,7 @@ import {
   sweptAt
 } from "../../core/client/Client.ts"
 import { DocumentAddress, SealedIdentifier } from "../../core/client/ClientIdentifier.ts"
+import { clientName } from "../../core/pages/Consent.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -52,6 +54,20 @@ const ofSealed = brought({ identifier: sealed, until: after(1000) })
 const asSealed = brought({ identifier: sealed, until: after(1000), asSealed: true })
 
 describe("a client", () => {
+  test("is known to people by its name, or by the host of its document, of which no end is cut off", () => {
+    const about = { client_name: "Notes" }
+    expect(knownAs(client())).toBeUndefined()
+    expect(knownAs(client({ about }))).toBe("Notes")
+    expect(knownAs(brought({ identifier: sealed }, { about }))).toBe("Notes")
+    const at = (host: string) => knownAs(brought({ document: { ...document, host } }, { about }))
+    expect(at("app.example:8443")).toBe("app.example:8443")
+    const whole = `${"a".repeat(48)}.evil.example`.slice(-60)
+    expect([at(whole), whole.length]).toEqual([whole, 60])
+    const long = `accounts.example.com.${whole}`
+    expect(at(long)).toBe(`…${long.slice(-59)}`)
+    expect(clientName(at(long))).toBe(`…${long.slice(-59)}`)
+  })
+
   test("is called by what it goes by, and shown as people read it", () => {
     const of = (one: Client) => [makerOf(one), identifierOf(one), shownIdentifier(one), displayName(one)]
     const { id } = client()

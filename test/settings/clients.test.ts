@@ -401,6 +401,28 @@ describe("registered clients", () => {
     )
   })
 
+  test("that bring a document are shown by its host and address, and what it calls itself is said to be that", () => {
+    const web = new DocumentsWeb()
+    const address = web.publish("https://app.example.org/client.json", { client_name: "Northwind Official" })
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          yield* codeFor(world, { ...(yield* registerClient(world)), id: address, secret: undefined })
+          const page = yield* look(world, "owner", "clients", `?${new URLSearchParams({ q: address })}`)
+          const titles = [...page.body.matchAll(/<h3>(.*?)<\/h3>/gs)].map(([, title]) => title)
+          expect(titles).toEqual(["<bdi>app.example.org</bdi>"])
+          expect(page.body.replaceAll("<wbr>", "")).toContain(`<code>${address}</code>`)
+          expect(page.body.split("Northwind Official")).toHaveLength(2)
+          expect(page.body).toContain("<dd><bdi>Northwind Official</bdi></dd>")
+          // Its key is what the forms name it by, and nothing that a person reads.
+          const key = Option.getOrThrow(readClientKey(address))
+          expect(idsOn(page)).toEqual([key])
+          expect(page.body).not.toContain(`>${key}<`)
+        }),
+      { documents: web.layer() }
+    )
+  })
+
   test("a search for a client's whole id does not look through the others", () =>
     inSettings((world) =>
       Effect.gen(function* () {

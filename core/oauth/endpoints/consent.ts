@@ -1,6 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import { broughtAs } from "../../client/Brought.ts"
-import type { Client } from "../../client/Client.ts"
+import { type Client, knownAs } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
 import type { Met, NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Approval } from "../../engine/Grants.ts"
@@ -73,7 +73,7 @@ const back = (to: string): ConsentDecision => ({ _tag: "Return", to })
 
 const answered = (client: Client, answer: ConsentAnsweredPage["answer"]): ConsentDecision => ({
   _tag: "Answered",
-  page: { client: client.about.client_name, answer }
+  page: { client: knownAs(client), answer }
 })
 
 /** A page that is answered again: a second click, the back button, a reload, another tab. */

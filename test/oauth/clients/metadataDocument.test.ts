@@ -25,6 +25,7 @@ import {
   tokensOf,
   unregistered
 } from "../../given/flow.ts"
+import { pageName } from "../../given/page.ts"
 import { inWorld, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const address = "https://app.example.org/client.json"
@@ -70,6 +71,18 @@ describe("a client that brings the address of its document", () => {
         expect(principal).toMatchObject({ _tag: "Admitted", principal: { client: address } })
         expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(200)
         expect(web.asked).toEqual([address])
+      })
+    ))
+
+  test("is told by its host on the page of an answer that was given already, too", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        web.publish(address, { client_name: "Claude" })
+        const page = yield* ask(world)
+        yield* decide(world, page, "approve")
+        const again = yield* decide(world, page, "approve")
+        expect(pageName(again)).toBe("consent-waiting")
+        expect([again.body.includes("app.example.org"), again.body.includes("Claude")]).toEqual([true, false])
       })
     ))
 
