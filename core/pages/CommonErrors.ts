@@ -130,7 +130,8 @@ export const documentUnreachable: CommonError = {
   remedy: "Wait a moment, then go back to the application and connect again."
 }
 
-const placeOf = (address: ReturnAddress): string => {
+/** A return address in a sentence. */
+export const placeInWords = (address: ReturnAddress): string => {
   switch (address.kind) {
     case "site":
       return address.host
@@ -148,7 +149,7 @@ const placeOf = (address: ReturnAddress): string => {
  * only the person may follow it. `href`: the address with the error.
  */
 export const strangersError = (explanation: string, redirectUri: string, href: string): CommonError => {
-  const place = placeOf(returnAddress(redirectUri))
+  const place = placeInWords(returnAddress(redirectUri))
   return {
     name: "strangers-request",
     status: 400,

@@ -1,5 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
-import { type Client, isKnown } from "../../client/Client.ts"
+import { type Client, isKnown, isStranger, knownAs } from "../../client/Client.ts"
 import { readClientKey } from "../../client/ClientIdentifier.ts"
 import { postLogoutRedirectUris } from "../../client/openIdMembers.ts"
 import type { Hinted } from "../../engine/IdTokens.ts"
@@ -21,9 +21,9 @@ import {
   type Services
 } from "../../http/Route.ts"
 import { addressOf, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
-import { pageNotFound } from "../../pages/CommonErrors.ts"
-import { clientName } from "../../pages/Consent.ts"
-import { endSessionPage, sessionEndedPage } from "../../pages/EndSession.ts"
+import { pageNotFound, placeInWords } from "../../pages/CommonErrors.ts"
+import { clientName, returnAddress } from "../../pages/Consent.ts"
+import { endSessionPage, type SessionEndedPage, sessionEndedPage } from "../../pages/EndSession.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import type { SignedIn } from "../../ports/ResourceOwner.ts"
 import { Signatures } from "../../ports/Signatures.ts"
@@ -152,7 +152,7 @@ const known = Effect.fnUntraced(function* (services: Services, { now, workspace 
 const backTo = (uri: RedirectTarget, state: string | undefined): string =>
   state === undefined ? uri : withQuery(uri, `state=${encodeURIComponent(wellFormed(state))}`)
 
-const nameOf = (client: Client): string => clientName(client.origin?.document?.host ?? client.about.client_name)
+const nameOf = (client: Client): string => clientName(knownAs(client))
 
 /** Whether the hint is of this very session: only its client, and the person, could have it. */
 const isOfSession = ({ workspace: { issuer } }: Call, { client, hinted }: Known, { before = [], ...own }: SignedIn) =>
@@ -166,15 +166,28 @@ const isNavigation = ({ request: { headers } }: Call): boolean =>
   (headers.get("sec-fetch-dest") ?? "document") === "document" &&
   !/prefetch|prerender/.test(`${headers.get("sec-purpose") ?? ""} ${headers.get("purpose") ?? ""}`)
 
-const signedOut = (services: Services, call: Call, { client, target }: Known, headers: HeaderPairs): HttpResponse =>
-  target === undefined || client === undefined
-    ? services.pages.show(call.workspace, 200, (place) => sessionEndedPage(place, {}), headers)
-    : seeOther(target, headers)
+/** A link, for the person to follow. What a stranger calls itself is no reason to: then it is the host that is told. */
+const wayBack = ({ client, target }: Known): Pick<SessionEndedPage, "back"> => {
+  if (client === undefined || target === undefined) return {}
+  const application = isStranger(client) ? placeInWords(returnAddress(target)) : nameOf(client)
+  return { back: { application, address: target } }
+}
+
+/**
+ * RP-Initiated Logout §3: without a hint, something else has to say that the address is for real. That a stranger
+ * registered it says nothing: it could be a sign-in page that looks like ours.
+ */
+const signedOut = (services: Services, call: Call, found: Known, headers: HeaderPairs): HttpResponse => {
+  const { client, hinted, target } = found
+  return target !== undefined && client !== undefined && (hinted !== undefined || !isStranger(client))
+    ? seeOther(target, headers)
+    : services.pages.show(call.workspace, 200, (place) => sessionEndedPage(place, wayBack(found)), headers)
+}
 
 /** No person is signed in, as far as this request shows. */
 const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
   const { workspace } = call
-  const { client, hinted, target } = found
+  const { hinted } = found
   const seeks =
     services.owner.hasSessionPaths === true && hasSessionPaths(workspace) && workspace.sessionPath === undefined
   // An unknown client sends no browser on by a link of ours.
@@ -182,9 +195,7 @@ const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
   const sought = addressOf(basePath(workspace.issuer) + path, call.request.query)
   return services.pages.show(workspace, 200, (place) =>
     sessionEndedPage(place, {
-      ...(client === undefined || target === undefined
-        ? {}
-        : { back: { application: nameOf(client), address: target } }),
+      ...wayBack(found),
       ...(seeks ? { session: { sought } } : {})
     })
   )

@@ -244,6 +244,29 @@ describe("a request to sign out", () => {
       })
     ))
 
+  test("by a client that nobody here has let in leads to a link that names its host, though the person pressed the button", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, client) {
+        const sent = { client_id: client.id, post_logout_redirect_uri: back, state: "s" }
+        const end = Effect.fnUntraced(function* () {
+          const { body } = yield* asked(world, sent)
+          return yield* posted(world, hiddenFields(body), { as: "alice" })
+        })
+        const shown = yield* end()
+        expect([shown.status, pageName(shown), header(shown, "location")]).toEqual([200, "session-ended", undefined])
+        expect(header(shown, "set-cookie")).toBe("person=; Max-Age=0")
+        for (const { body } of [shown, yield* asked(world, sent, {})]) {
+          expect(body).toContain(`<a class="button primary wide" href="${back}?state=s">`)
+          expect(body).toContain("<bdi>app.example.org</bdi>")
+          expect(body).not.toContain("Notes")
+        }
+        // Once a person has let it in, it is one that people know.
+        yield* identify(world, client, {}, "bob")
+        const led = yield* end()
+        expect([led.status, header(led, "location")]).toEqual([303, `${back}?state=s`])
+      })
+    ))
+
   test("by a form that comes without a session becomes a navigation with the same parameters, and no others", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
