@@ -2,7 +2,7 @@ import { Effect, Result, Schema } from "effect"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { type DocumentHosts, isBanned, isDocumentHost, mostHosts } from "../rules/DocumentHosts.ts"
+import { type DocumentHosts, documentHostTyped, isBanned, isDocumentHost, mostHosts } from "../rules/DocumentHosts.ts"
 import type { ClientId } from "../rules/Id.ts"
 import { currentInstant, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -52,7 +52,7 @@ export const blockClientHost = Effect.fn("engine.blockClientHost")(function* (
   workspace: OpenWorkspace,
   typed: string
 ): Effect.fn.Return<number, BadHost | StorageUnavailable | Contended> {
-  const host = typed.trim().toLowerCase()
+  const host = documentHostTyped(typed)
   if (!isDocumentHost(host)) return yield* new BadHost({ reason: "host" })
   const isFull = (yield* services.openings.blockedHosts(workspace.id)).length >= mostHosts
   if (isFull) return yield* new BadHost({ reason: "full" })
@@ -96,7 +96,7 @@ export const takeClientDocuments = Effect.fn("engine.takeClientDocuments")(funct
   workspace: OpenWorkspace,
   typed: DocumentHosts
 ): Effect.fn.Return<void, BadHost | StorageUnavailable | Contended> {
-  const hosts = typed === "any" ? typed : [...new Set(typed.map((host) => host.trim().toLowerCase()))]
+  const hosts = typed === "any" ? typed : [...new Set(typed.map(documentHostTyped))]
   if (hosts !== "any" && !hosts.every(isDocumentHost)) return yield* new BadHost({ reason: "host" })
   if (hosts !== "any" && hosts.length > mostHosts) return yield* new BadHost({ reason: "full" })
   if (yield* openings.takeDocuments(workspace, hosts)) {

@@ -5,6 +5,9 @@ const hostPattern = /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]{1,5})?$|^\[[
 /** A host as addresses have it, with a port where that is not 443. */
 export const isDocumentHost = (text: string): boolean => text.length <= 260 && hostPattern.test(text)
 
+/** As addresses have it, whatever an owner types: a port that goes without saying would be one of no address. */
+export const documentHostTyped = (text: string): string => text.trim().toLowerCase().replace(/:443$/, "")
+
 export const documentHostExpected = "hosts as addresses have them, such as claude.ai, localhost:9000 or *.example.com"
 
 /** A record holds them all. */

@@ -175,9 +175,15 @@ describe("the hosts of clients' documents", () => {
         const blocked = world.services.openings.blockedHosts(workspace.id)
         const block = (host: string) => blockClientHost(world.services, by, workspace, host)
         const unblock = (host: string) => unblockClientHost(world.services, by, workspace, host)
-        expect([yield* block(" Evil.Example "), yield* block("evil.example"), yield* block("*.evil.example")]).toEqual([
-          0, 0, 0
-        ])
+        for (const host of [
+          " Evil.Example ",
+          "evil.example",
+          "EVIL.example:443 ",
+          "*.evil.example",
+          "*.evil.example:443"
+        ]) {
+          expect(yield* block(host)).toBe(0)
+        }
         expect(yield* blocked).toEqual(["evil.example", "*.evil.example"])
         expect(yield* world.services.clients.find(workspace.id, ClientId.make(id))).toBeDefined()
         for (const odd of ["", "https://evil.example", "evil example"]) {
@@ -221,7 +227,7 @@ describe("the hosts of clients' documents", () => {
         const take = (hosts: DocumentHosts) =>
           Effect.result(takeClientDocuments(world.services, byOwner(world), workspace, hosts))
         const done = Result.succeed(undefined)
-        expect(yield* take([" Claude.AI ", "claude.ai"])).toEqual(done)
+        expect(yield* take([" Claude.AI ", "claude.ai", "claude.ai:443"])).toEqual(done)
         expect(yield* take(["claude.ai"])).toEqual(done)
         expect(yield* take(["claude.ai", "not a host"])).toEqual(Result.fail(new BadHost({ reason: "host" })))
         expect([yield* take("any"), yield* take("any"), yield* take([])]).toEqual([done, done, done])
