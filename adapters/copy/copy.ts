@@ -102,6 +102,13 @@ class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDiffers",
   }
 }
 
+/** It is another store than was meant: a target that became like it would be empty. Nothing was written. */
+class SourceEmpty extends Schema.TaggedError<SourceEmpty>()("SourceEmpty", {}) {
+  override get message(): string {
+    return "The source holds no records."
+  }
+}
+
 /** The stores differ after the copy: a server wrote to one of them meanwhile, or a store is faulty. */
 class CopyDiffers extends Schema.TaggedError<CopyDiffers>()("CopyDiffers", {
   kinds: Schema.Array(Schema.Literals(kinds))
@@ -153,6 +160,15 @@ const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>
     Effect.catchIf(Schema.is(Conflict), () => Effect.fail(new CopyDiffers({ kinds: [record.kind] }))),
     Effect.retry(again)
   )
+
+const isEmpty = ({ scan }: Side) =>
+  Effect.gen(function* () {
+    for (const kind of kinds) {
+      const page = yield* Effect.suspend(() => scan(kind, undefined, 1)).pipe(Effect.retry(again))
+      if (page.records.length > 0) return false
+    }
+    return true
+  })
 
 /** Counts what differs; `extra` are the records that the source lacks. */
 const compare = (
@@ -208,6 +224,8 @@ const tallyOf = (side: Side, kind: Kind) =>
  * in one store.
  */
 export const copy = Effect.fnUntraced(function* (from: Side, to: Side, options: CopyOptions) {
+  // Before anything is compared: the comparison removes, where it may.
+  if (yield* isEmpty(from)) return yield* new SourceEmpty()
   const differences: Array<Difference> = []
   for (const kind of kinds) {
     const onExtra = (record: StoredRecord) => (options.overwrite ? to.storage.remove(record) : Effect.void)

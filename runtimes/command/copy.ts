@@ -108,10 +108,10 @@ export const copy = Command.make(
           TargetDiffers: ({ message }) =>
             Effect.fail(refused(`${message} Say --overwrite if that may be lost, or choose another target.`)),
           CopyDiffers: ({ message }) => Effect.fail(failed(message)),
+          SourceEmpty: ({ message }) => Effect.fail(notFound(message)),
           StorageUnavailable: ({ message }) => Effect.fail(failed(`${message}. Run it again: it goes on where it was.`))
         })
       )
-      if (copied.every(({ tally }) => tally.count === 0)) return yield* notFound("The source holds no records.")
       yield* print(
         given.json,
         copied.map(({ kind, tally, written }) => ({ kind, written, ...tally })),

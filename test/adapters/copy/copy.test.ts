@@ -58,6 +58,14 @@ describe("a copy", () => {
     })
   }
 
+  test("takes nothing from a target for a source without records, though it may be lost: that is another source", async () => {
+    const [from, to] = [await sideWith(), await sideWith(recordOf("a"))]
+    for (const overwrite of [true, false]) {
+      expect(await copying(from, to, overwrite)).toBe("SourceEmpty")
+      expect(await heldBy(to)).toEqual([recordOf("a")])
+    }
+  })
+
   test("goes on where a store was away for a moment", async () => {
     const [from, to] = [await sideWith(recordOf("a")), await sideWith()]
     let away = 2
