@@ -118,13 +118,24 @@ const rangeOf = (wire: Wire, list: string, from: string, limit: number, deadline
     onSuccess: (lines) => (Array.isArray(lines) ? lines.map(String) : [])
   })
 
-const recordOf = (wire: Wire, prefix: string, { workspace, kind }: Listing, { id, entry }: Line, deadline: Deadline) =>
-  Effect.map(fetchRecord(wire, prefix, { workspace, kind, id }, deadline), (found) =>
+const recordOf = (
+  wire: Wire,
+  prefix: string,
+  { workspace, kind }: Listing,
+  { id, entry }: Line,
+  deadline: Deadline
+) => {
+  const key = { workspace, kind, id }
+  const { record } = placeOf(prefix, pathOf(key))
+  const asked = fetchAt(wire, { key, record }, deadline)
+  const settled = wire.settled(record)
+  return Effect.map(settled === undefined ? asked : Effect.andThen(settled, asked), (found) =>
     Option.map(
       Option.filter(found, (stored) => stored.entry === entry),
       ({ record }) => record
     )
   )
+}
 
 /** Strikes lines without records. A failure is ignored, because reads check each record anyway. */
 export const strike = (

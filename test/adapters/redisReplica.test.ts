@@ -90,11 +90,14 @@ describe("a Redis whose writes wait for a replica", () => {
             const a = { workspace: home, kind: "usage", id: "a" } as const
             expect(yield* Effect.flip(store.get(a))).toMatchObject({ ...unavailable, outcome: "not_done" })
             expect(yield* Effect.flip(store.remove(a))).toMatchObject({ ...unavailable, outcome: "not_done" })
+            const listing = { workspace: home, kind: "usage", owner: "usage", after: undefined, limit: 10 } as const
+            expect(yield* Effect.flip(store.list(listing))).toMatchObject({ ...unavailable, outcome: "not_done" })
             // Other records are read as ever.
             expect(Option.isSome(yield* store.get({ ...a, id: "b" }))).toBe(true)
 
             expect(yield* follow).toBe(true)
             expect((yield* records.get(home, "a"))?.value.usedAt).toBe(Instant.make(2))
+            expect((yield* store.list(listing)).records.map(({ id }) => id)).toEqual(["a", "b", "c"])
             expect(yield* used("a", 3)).toEqual(Result.succeed(3))
             expect((yield* records.get(home, "c"))?.value.usedAt).toBe(Instant.make(2))
           }).pipe(over(`${master.url}?wait=1`), Effect.provide(Entropy.layer))
