@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { type Grant, isConnected } from "../grant/Grant.ts"
 import type { Audit } from "../ports/Audit.ts"
-import type { StorageScan, StorageUnavailable } from "../ports/Storage.ts"
+import { type Json, type StorageScan, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, PlaceId, UserId } from "../rules/Id.ts"
 import { currentInstant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -31,15 +31,33 @@ const ownedBy =
   (slice) =>
     grants.ofUser(workspace, user, slice)
 
-/** The grants of all people, where no person is named. It reads the whole store: never for a stranger's request. */
-const everybodys = ({ scan }: StorageScan["Service"], policy: Policy, workspace: WorkspaceId): GrantList => {
-  const read = decodeBody(grantKind(policy))
+/**
+ * The grants of all people, where no person is named. It reads the whole store: never for a stranger's request. `onLater`
+ * is told of each that only a later release can read.
+ */
+const everybodys = (
+  { scan }: StorageScan["Service"],
+  policy: Policy,
+  workspace: WorkspaceId,
+  onLater: () => void
+): GrantList => {
+  const kind = grantKind(policy)
+  const read = decodeBody(kind)
   return ({ after, limit }) =>
     Effect.map(scan("grant", after, limit), ({ next, records }) => {
       const own = records.filter((record) => record.workspace === workspace)
+      for (const { body } of own) if (isLater(body, kind.version)) onLater()
       return { values: own.flatMap(({ body }) => Result.match(read(body), matched)), next }
     })
 }
+
+const isLater = (body: Json, version: number): boolean =>
+  typeof body === "object" && body !== null && "_v" in body && typeof body._v === "number" && body._v > version
+
+const laterRelease = new StorageUnavailable({
+  outcome: "not_done",
+  message: "some grants are of a later release, which alone can end them; what this one can read has ended"
+})
 
 /** What no release can read opens nothing either. */
 const matched = { onFailure: (): ReadonlyArray<Grant> => [], onSuccess: ({ value }: { value: Grant }) => [value] }
@@ -57,7 +75,12 @@ export const endAll = Effect.fn("engine.endAll")(function* (
 ): Effect.fn.Return<number | "needs_user", StorageUnavailable | Contended> {
   const { workspace } = auditContext
   const { grants, policy } = services
-  const all = scan && everybodys(scan, policy, workspace)
+  let isOfLater = false
+  const all =
+    scan &&
+    everybodys(scan, policy, workspace, () => {
+      isOfLater = true
+    })
   const list = user === undefined ? all : ownedBy(grants, workspace, user)
   if (list === undefined) return "needs_user"
   const now = yield* currentInstant
@@ -84,7 +107,7 @@ export const endAll = Effect.fn("engine.endAll")(function* (
     return page.length < mostAtOnce ? Effect.void : Effect.asVoid(endPage)
   })
   yield* endPage
-  return ended
+  return isOfLater ? yield* laterRelease : ended
 })
 
 const mostAtOnce = 100

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
-import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { CreateOptions, EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { bearer, issuer, letIn, letInAs, machine, people, registersItself, withHost } from "./host.ts"
 
@@ -149,6 +149,30 @@ describe("ending what people let applications have", () => {
         expect(await alive()).toEqual(all)
       }))
   }
+
+  test("does not say that all has ended where a later release has grants that this one cannot read", async () => {
+    const services = await Effect.runPromise(
+      Effect.scoped(Layer.build(Layer.fresh(memory.layer))).pipe(
+        Effect.map((built) => ({ storage: Context.get(built, Storage), scan: Context.get(built, StorageScan) }))
+      )
+    )
+    const { scan, storage } = services
+    const layer = Layer.mergeAll(Layer.succeed(Storage, storage), Layer.succeed(StorageScan, scan))
+    await atPlaces(async (auth, { alive }) => {
+      const { records } = await Effect.runPromise(scan.scan("grant", undefined, 1))
+      const [known] = records
+      if (known === undefined) throw new Error("no grants")
+      const later = (workspace: string, version: number) =>
+        storage.insert({ ...known, workspace, id: `later ${version}`, body: { _v: version, _by: "a later release" } })
+      // What is of another workspace, and what nobody can read, is in nobody's way.
+      await Effect.runPromise(Effect.andThen(later("elsewhere", 99), later(known.workspace, 1)))
+      expect(await auth.grants.endAll({ user: "bob", place: "museum" })).toBe(1)
+      expect(await auth.grants.endAll({ place: "museum" })).toBe(1)
+      await Effect.runPromise(later(known.workspace, 99))
+      await expect(auth.grants.endAll({ place: "bakery" })).rejects.toMatchObject({ _tag: "StorageUnavailable" })
+      expect(await alive()).toEqual([])
+    }, layer)
+  })
 
   test("needs a person where the store cannot be read as a whole", async () => {
     const kept = await Effect.runPromise(Effect.provide(Storage, memory.layer))
