@@ -5,7 +5,7 @@ import { note, type OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Services } from "../../core/http/Route.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
-import { StorageScan } from "../../core/ports/Storage.ts"
+import { type Storage, StorageScan } from "../../core/ports/Storage.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import type { AuditTarget } from "../observe/ObserveSettings.ts"
@@ -87,6 +87,18 @@ const open = Effect.fnUntraced(function* (settings: Settings, workspace: Workspa
 const besideAnswers = (target: AuditTarget): AuditTarget =>
   target._tag === "Stream" ? { _tag: "Stream", file: 2 } : target
 
+/** Tells of each write that was done. */
+const watched = (below: Storage["Service"], wrote: () => void): Storage["Service"] => {
+  const done = Effect.sync(wrote)
+  return {
+    ...below,
+    insert: (record) => Effect.tap(below.insert(record), done),
+    replace: (expected, record) => Effect.tap(below.replace(expected, record), done),
+    remove: (key) => Effect.tap(below.remove(key), done),
+    sweep: (before, limit) => Effect.tap(below.sweep(before, limit), (removed) => (removed > 0 ? done : Effect.void))
+  }
+}
+
 /** Runs a command over the store that the settings name, about the workspace that is named. */
 export const administer = <A>(command: (administration: Administration) => Effect.Effect<A, Trouble>) =>
   Effect.flatMap(WorkspaceFlag, (asked) => administering(command, (settings, hosted) => named(settings, hosted, asked)))
@@ -99,21 +111,32 @@ const administering = <A>(
   command: (administration: Administration) => Effect.Effect<A, Trouble>,
   which: (settings: Settings, hosted: Hosted["Service"]) => Effect.Effect<Workspace, Trouble>
 ): Effect.Effect<A, CommandFailed> =>
-  Effect.gen(function* () {
-    const settings = yield* readSettings
-    if (!settings.database.kind.lasts) {
-      return yield* misused("DATABASE_URL is memory:, and no other process can see into the server's memory.")
-    }
-    const keys = yield* findSealKeys(settings)
-    const audit = auditOf(besideAnswers(settings.observe.audit))
-    return yield* Hosted.pipe(
-      Effect.flatMap((hosted) => which(settings, hosted)),
-      Effect.flatMap((workspace) => open(settings, workspace)),
-      Effect.flatMap(command),
-      Effect.provide(application(settings, keys.ring, { audit }))
+  Effect.suspend(() => {
+    let hasWritten = false
+    const storage = (below: Storage["Service"]) =>
+      watched(below, () => {
+        hasWritten = true
+      })
+    return Effect.gen(function* () {
+      const settings = yield* readSettings
+      if (!settings.database.kind.lasts) {
+        return yield* misused("DATABASE_URL is memory:, and no other process can see into the server's memory.")
+      }
+      const keys = yield* findSealKeys(settings)
+      const audit = auditOf(besideAnswers(settings.observe.audit))
+      return yield* Hosted.pipe(
+        Effect.flatMap((hosted) => which(settings, hosted)),
+        Effect.flatMap((workspace) => open(settings, workspace)),
+        Effect.flatMap((administration) => {
+          // What was written before the command began is none of its own.
+          hasWritten = false
+          return command(administration)
+        }),
+        Effect.provide(application(settings, keys.ring, { audit, storage }))
+      )
+    }).pipe(
+      Effect.mapError((trouble) => explain(trouble, hasWritten)),
+      // What succeeds is told by the command itself.
+      Effect.provideService(References.MinimumLogLevel, "Warn")
     )
-  }).pipe(
-    Effect.mapError(explain),
-    // What succeeds is told by the command itself.
-    Effect.provideService(References.MinimumLogLevel, "Warn")
-  )
+  })

@@ -65,8 +65,8 @@ export type Trouble =
   | BadResource
   | BadPlace
 
-/** What it means to the user of the command. */
-export const explain = (trouble: Trouble): CommandFailed => {
+/** What it means to the user of the command. `partly`: it had written something by then. */
+export const explain = (trouble: Trouble, partly = false): CommandFailed => {
   switch (trouble._tag) {
     case "CommandFailed":
       return trouble
@@ -81,11 +81,15 @@ export const explain = (trouble: Trouble): CommandFailed => {
       return failed(
         trouble.outcome === "unknown"
           ? `The storage did not answer; look whether it was done. ${trouble.message}`
-          : `The storage did not answer; nothing was changed. ${trouble.message}`
+          : `The storage did not answer; ${partly ? partDone : "nothing was changed"}. ${trouble.message}`
       )
     case "Contended":
     case "Overloaded":
-      return failed("Too much was going on at once. Nothing was changed; try again.")
+      return failed(
+        partly
+          ? `Too much was going on at once; ${partDone}.`
+          : "Too much was going on at once. Nothing was changed; try again."
+      )
     case "PortUnavailable":
       return failed(`It cannot be done here: ${trouble.reason}.`)
     case "InvalidClientMetadata":
@@ -103,6 +107,8 @@ export const explain = (trouble: Trouble): CommandFailed => {
       return trouble.reason === "unknown" ? notFound(unknownWorkspace) : refused(hostingProblems[trouble.reason])
   }
 }
+
+const partDone = "a part was done before that: look how far it came, and run it again for the rest"
 
 export const unknownWorkspace = "There is no such workspace; `tessera workspace list` names all."
 
