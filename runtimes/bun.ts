@@ -38,7 +38,7 @@ export const mount =
     })
 
 export interface ServerOptions extends MountOptions {
-  /** Milliseconds of silence until a connection is closed; Bun counts in seconds, up to 255. Default: 20 seconds. */
+  /** Milliseconds of silence until a connection is closed; Bun counts in seconds, from 5 to 255. Default: 20 seconds. */
   readonly requestTimeout?: number
   /**
    * Runs what there is to log: answers that Bun would not send, and what `serve` throws. Default: on effect's default
@@ -61,6 +61,12 @@ export interface BunServer {
 }
 
 /**
+ * Bun looks every four seconds. With less than five it closes, at the next look, also a connection that was used just
+ * now, and a request that is on its way over it is lost.
+ */
+const leastIdle = 5
+
+/**
  * For `Bun.serve({ port, ...server(serve) })`, beside `routes` of your own if you have any: the handler, with the
  * limits that a server on a network needs.
  */
@@ -73,7 +79,7 @@ export const server = (serve: Serve, options: ServerOptions = {}): BunServer => 
     // The handler itself counts what it reads, and its answer to too much is OAuth's.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     // Bun counts it from the last byte of a whole message, so dripping gains nothing.
-    idleTimeout: Math.min(255, Math.ceil(requestTimeout / 1000)),
+    idleTimeout: Math.min(255, Math.max(leastIdle, Math.ceil(requestTimeout / 1000))),
     development: false,
     // Without development Bun shares a port by itself, and half of the requests would go to the process that has it
     // already.

@@ -123,12 +123,28 @@ const drip = (socket: Socket) => {
   socket.once("close", () => clearInterval(timer))
 }
 
+/** Asks one question after another over one connection; the result asks no more, and tells what became of it. */
+const keepsAsking = (port: number): (() => Promise<"still open" | "closed">) => {
+  const socket = open(port)
+  let over = false
+  const ask = () => over || socket.write(get("/test/unicode"))
+  socket.on("data", ask)
+  ask()
+  return async () => {
+    over = true
+    const isOpen = !socket.closed && !socket.readableEnded
+    socket.destroy()
+    return isOpen ? "still open" : "closed"
+  }
+}
+
 for (const { name, start } of [onBun, onNode]) {
   describe(`connections of ${name}`, () => {
-    test("that are half sent, or sent a byte at a time, are given up", () =>
+    test("that are half sent, or sent a byte at a time, are given up, and one that is in use meanwhile is not", () =>
       scoped(
         Effect.gen(function* () {
           const { port } = yield* start(1000, 1000)
+          const used = keepsAsking(port)
           const half = (text: string, dripping = false) => {
             const socket = open(port)
             socket.write(text)
@@ -146,6 +162,7 @@ for (const { name, start } of [onBun, onNode]) {
             ])
           )
           expect(ended.map((raw) => parseAnswer(raw, "GET")?.status ?? 408)).toEqual([408, 408, 408, 408, 408])
+          expect(yield* Effect.promise(used)).toBe("still open")
           expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(
             200
           )
