@@ -17,7 +17,9 @@ export const send = (url: string, init: RequestInit = {}): Effect.Effect<Reply> 
   Effect.promise(async () => {
     const signal = AbortSignal.timeout(patience)
     try {
-      const response = await fetch(url, { redirect: "manual", ...init, signal })
+      // Over a connection of its own: Bun repeats no POST over one that was kept and that the server, to which it was
+      // idle, closes at that moment. Status 0 then is a request that a server took.
+      const response = await fetch(url, { redirect: "manual", keepalive: false, ...init, signal })
       return { status: response.status, headers: response.headers, body: await response.text() }
     } catch {
       return signal.aborted ? hung : nothing
