@@ -3,7 +3,7 @@ import type { Algorithm } from "../rules/Jwk.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
 import { offersOpenId } from "../rules/Scope.ts"
-import type { Client } from "./Client.ts"
+import type { Client, ClientMaker } from "./Client.ts"
 import { type ClientMember, clientMember, type MemberStep } from "./ClientMember.ts"
 import { signedFor } from "./Profile.ts"
 
@@ -94,21 +94,31 @@ const isOwnHost = (address: string, redirectUris: unknown): boolean =>
  * OpenID Connect Back-Channel Logout §2.2: the server itself posts there, so it is https, and no stranger names a host
  * that its people are not sent to anyway.
  */
-export const backchannelLogoutUri = clientMember({
+const logoutAddressFault = (address: string, by: ClientMaker, redirectUris: unknown): string | undefined => {
+  if (!URL.canParse(address) || new URL(address).username !== "" || new URL(address).password !== "") {
+    return "The backchannel_logout_uri has to be an https address without a user and a fragment."
+  }
+  return by === "itself" && !isOwnHost(address, redirectUris)
+    ? "The backchannel_logout_uri has to have the host and port of one of the redirect_uris."
+    : undefined
+}
+
+const backchannelLogoutUri = clientMember({
   name: "backchannel_logout_uri",
   schema: Schema.String.check(
     Schema.isMaxLength(2048),
     Schema.isPattern(/^https:\/\/[\x21\x24-\x5b\x5d-\x7e]+$/)
   ).annotate({ description: "At the host and port of one of the redirect_uris." }),
-  fault: where((value, { by, request }) => {
-    if (!URL.canParse(value) || new URL(value).username !== "" || new URL(value).password !== "") {
-      return "The backchannel_logout_uri has to be an https address without a user and a fragment."
-    }
-    return by === "itself" && !isOwnHost(value, request.redirect_uris)
-      ? "The backchannel_logout_uri has to have the host and port of one of the redirect_uris."
-      : undefined
-  })
+  fault: where((value, { by, request }) => logoutAddressFault(value, by, request.redirect_uris))
 })
+
+/** Held to its rule again: it may have been registered before people signed in here, when no rule was read. */
+export const logoutAddressOf = (client: Client): string | undefined => {
+  const address = backchannelLogoutUri.of(client)
+  return address === undefined || logoutAddressFault(address, client.madeBy, client.redirectUris) !== undefined
+    ? undefined
+    : address
+}
 
 /** A logout token names the session in any case. */
 const backchannelSessionRequired = clientMember({

@@ -1,6 +1,6 @@
 import { type Clock, Effect, Result } from "effect"
 import { identifierOf } from "../client/Client.ts"
-import { backchannelLogoutUri, idTokenAlgorithmOf } from "../client/openIdMembers.ts"
+import { idTokenAlgorithmOf, logoutAddressOf } from "../client/openIdMembers.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { sidOf } from "../grant/Authentication.ts"
 import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
@@ -178,7 +178,7 @@ export const makeLogouts = ({
         const sid = sidIn(grant)
         if (sid === undefined || grant._tag === "Key" || grant.client === null || !sidsOf(grant.client).has(sid)) return
         const client = yield* clients.find(workspace.id, grant.client, now)
-        const isTold = client !== undefined && backchannelLogoutUri.of(client) !== undefined
+        const isTold = client !== undefined && logoutAddressOf(client) !== undefined
         // A code that comes back later would name a session that is over.
         const isOnline = grant._tag === "Active" && grant.authentication?.offline !== true
         if (grant._tag === "Pending" || (isTold && isOnline)) ending.push(grant.id)
@@ -204,7 +204,7 @@ export const makeLogouts = ({
     now: Instant
   ): Effect.fn.Return<Attempted, StorageUnavailable> {
     const client = yield* clients.find(workspace.id, call.client, now)
-    const address = client === undefined ? undefined : backchannelLogoutUri.of(client)
+    const address = client === undefined ? undefined : logoutAddressOf(client)
     if (client === undefined || address === undefined) return { fault: "no_address" }
     const asked = { algorithm: idTokenAlgorithmOf(client, policy), life: tokenLife }
     const signed = yield* Effect.result(

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Schema } from "effect"
 import { clientMember, type MemberStep, membersIn, membersTold } from "../../core/client/ClientMember.ts"
-import { idTokenAlgorithmOf, openIdMembers, userinfoAlgorithmOf } from "../../core/client/openIdMembers.ts"
+import {
+  idTokenAlgorithmOf,
+  logoutAddressOf,
+  openIdMembers,
+  userinfoAlgorithmOf
+} from "../../core/client/openIdMembers.ts"
+import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { client, policy } from "../grant/given.ts"
 
@@ -84,6 +90,19 @@ describe("a member of OpenID Connect Registration", () => {
       const sent = { redirect_uris: uris, backchannel_logout_uri: "https://app.example/out" }
       expect(faultsOf(sent)).toEqual(["backchannel_logout_uri"])
     }
+  })
+
+  test("leads to no other host from a record either, that was written where the rule did not count", () => {
+    const at = (address: string, uri: string, madeBy: "itself" | "owner" = "itself") =>
+      logoutAddressOf(
+        client({ madeBy, redirectUris: [RedirectUri.make(uri)], members: { backchannel_logout_uri: address } })
+      )
+    const [own, other] = ["https://app.example/out", "https://other.example/out"]
+    expect(at(own, "https://app.example/cb")).toBe(own)
+    expect(at(own, "com.example.app://app.example/cb")).toBeUndefined()
+    expect(at(other, "https://app.example/cb")).toBeUndefined()
+    expect(at(other, "https://app.example/cb", "owner")).toBe(other)
+    expect(logoutAddressOf(client())).toBeUndefined()
   })
 
   const long = "x".repeat(2048 - "https://a.example/".length)
