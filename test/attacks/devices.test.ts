@@ -426,6 +426,16 @@ describe("with limits", () => {
     })
   )
 
+  limited("two devices of one client each have a pace of their own", (world) =>
+    Effect.gen(function* () {
+      const tv = yield* deviceClient(world)
+      const [one, other] = [yield* waitingDevice(world, tv), yield* waitingDevice(world, tv)]
+      expect(yield* polledAs(world, tv, one)).toBe("authorization_pending")
+      expect(yield* polledAs(world, tv, other)).toBe("authorization_pending")
+      expect(yield* polledAs(world, tv, one)).toBe("slow_down")
+    })
+  )
+
   limited("a client that polls with codes of others slows none of them down", (world) =>
     Effect.gen(function* () {
       const [tv, thief] = [yield* deviceClient(world), yield* deviceClient(world)]

@@ -70,6 +70,11 @@ describe("an identifier that holds a registration", () => {
       textOf(shown).slice(7)
     ])
     expect(new Set(texts).size).toBe(9)
+    // Who has the secret does not look after the registration with it: that is more than another name and checksum.
+    const bodies = all.flatMap(({ registrationToken, secret: shown }) =>
+      [Redacted.value(registrationToken), textOf(shown)].map((text) => text.slice(7, 47))
+    )
+    expect(new Set(bodies).size).toBe(6)
     expect(sealed(notes).identifier).toBe(sealed(notes).identifier)
   })
 

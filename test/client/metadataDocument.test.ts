@@ -129,6 +129,8 @@ describe("a client's document", () => {
       ["client_credentials", "authorization_code"],
       ["authorization_code", "refresh_token"]
     ],
+    [["client_credentials"], ["authorization_code", "refresh_token"]],
+    [["urn:ietf:params:oauth:grant-type:token-exchange"], ["authorization_code", "refresh_token"]],
     [
       ["urn:ietf:params:oauth:grant-type:token-exchange", device],
       ["refresh_token", device]

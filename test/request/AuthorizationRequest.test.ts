@@ -297,7 +297,9 @@ describe("an authorization request", () => {
       [without, strict, "request_not_pushed"],
       [without, client(), "challenge_required"],
       [{ ...waiting, scope: scopes("gone") }, client(), "none_to_be_had"],
-      [waiting, client({ madeBy: "owner", scope: scopes("profile") }), "none_to_be_had"]
+      [waiting, client({ madeBy: "owner", scope: scopes("profile") }), "none_to_be_had"],
+      // The server had this scope when the client registered, and has it no more.
+      [{ ...waiting, scope: scopes("gone") }, client({ madeBy: "owner", scope: scopes("gone") }), "none_to_be_had"]
     ]
     for (const [request, by, reason] of rows) expect<unknown>(termsFault(by, request, policy)?.reason).toBe(reason)
     // FAPI 2.0 has no flow of devices.
