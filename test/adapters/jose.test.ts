@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { CompactSign, exportJWK, generateKeyPair } from "jose"
 import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { base64Url } from "../../core/codec/Base64Url.ts"
@@ -85,4 +85,28 @@ test("a key that stands in the clear where a wrapped one was is none: who writes
     const fault = await Effect.runPromise(Effect.flip(signer({ wrapped, wrapping }, "ES256")))
     expect([wrapped, fault.reason]).toEqual([wrapped, "wrapped"])
   }
+})
+
+test("what the platform finishes in one turn of the event loop goes on together, the forged beside the good", async () => {
+  const { publicKey, privateKey } = await generateKeyPair("ES256")
+  const key = Result.getOrThrow(readPublicKey(await exportJWK(publicKey)))
+  const jws = await new CompactSign(new Uint8Array([123, 125])).setProtectedHeader({ alg: "ES256" }).sign(privateKey)
+  const { verify } = makeSignatures()
+  const events: Array<string> = []
+  let asked = 0
+  const platform = spyOn(crypto.subtle, "verify").mockImplementation(async () => {
+    const number = ++asked
+    // In the same turn, and yet much later than the one before.
+    for (let step = 0; step < number * 20; step++) await Promise.resolve()
+    events.push(`finished ${number}`)
+    return number !== 2
+  })
+  try {
+    const tried = Effect.exit(verify(jws, [key], ["ES256"]))
+    const goesOn = Effect.map(tried, ({ _tag }) => void events.push(_tag))
+    await Effect.runPromise(Effect.all([goesOn, goesOn, goesOn], { concurrency: "unbounded" }))
+  } finally {
+    platform.mockRestore()
+  }
+  expect(events).toEqual(["finished 1", "finished 2", "finished 3", "Success", "Failure", "Success"])
 })
