@@ -1,7 +1,7 @@
 import type { SignOut } from "../script/Command.ts"
 import { issuedTo } from "./endSession.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
-import { allDead, type Client, type IdToken } from "./State.ts"
+import { allDead, type Client, type IdToken, type State } from "./State.ts"
 
 interface SignOutFacts extends Facts {
   readonly command: SignOut
@@ -18,12 +18,17 @@ const asked = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "
 
 const goesTo = ({ command }: SignOutFacts): boolean => command.target === "registered"
 
-const signedOut = (facts: SignOutFacts): ReadonlyArray<Outcome> => {
-  const { command, state } = facts
-  const issued = command.who === null ? [] : issuedTo(state, command.workspace, command.who)
-  const expect = { _tag: "SignedOut", back: goesTo(facts) ? { state: command.state } : null } as const
-  return [{ expect, next: allDead(state, issued, "session ended") }]
-}
+const ended = ({ command, state }: SignOutFacts): State =>
+  allDead(state, command.who === null ? [] : issuedTo(state, command.workspace, command.who), "session ended")
+
+const signedOut = (facts: SignOutFacts): ReadonlyArray<Outcome> => [
+  { expect: { _tag: "SignedOut", back: goesTo(facts) ? { state: facts.command.state } : null }, next: ended(facts) }
+]
+
+/** Without a hint, a client that no person let in gets no redirect: the person is shown the way. */
+const signedOutHere = (facts: SignOutFacts): ReadonlyArray<Outcome> => [
+  { expect: { _tag: "SignedOut", back: null }, next: ended(facts) }
+]
 
 const isThere = (client: Client | undefined, { command }: SignOutFacts): boolean =>
   client?.isDeleted === false && client.workspace === command.workspace
@@ -60,9 +65,10 @@ const goodRules: ReadonlyArray<Rule<SignOutFacts>> = [
     gives: asked
   },
   {
-    name: "who says so on the page is signed out (RP-Initiated Logout §2)",
+    name: "who says so on the page is signed out (RP-Initiated Logout §2, §3)",
     when: () => true,
-    gives: signedOut
+    gives: (facts) =>
+      goesTo(facts) && facts.hint === undefined ? [...signedOut(facts), ...signedOutHere(facts)] : signedOut(facts)
   }
 ]
 
