@@ -289,6 +289,24 @@ describe("an assertion of a person", () => {
     )
   })
 
+  test("is on a grant of who is meant by then, where a subject of its issuer comes to mean another person", () => {
+    let meant = "alice"
+    return inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          for (const who of ["alice", "bob"]) {
+            meant = who
+            expect((yield* bring(world, client, yield* signed(claimsFor(client)))).status).toBe(200)
+          }
+          const [ofAlice, ofBob] = [yield* grantsOf(world), yield* grantsOf(world, "bob")]
+          expect([ofAlice.length, ofBob.length]).toEqual([1, 1])
+          expect(ofAlice[0]?.id).not.toBe(ofBob[0]?.id)
+        }),
+      {},
+      { asserted: () => Effect.succeed(Option.some(UserId.make(meant))) }
+    )
+  })
+
   test("may be bound to a key, by whose proof alone it is good", () =>
     inCompany(({ client, world }) =>
       Effect.gen(function* () {

@@ -487,6 +487,24 @@ describe("a document's client", () => {
       [program]
     ))
 
+  test("that proves nothing brings none by its name alone, and leaves no record", () =>
+    withProgram(
+      (world) =>
+        Effect.gen(function* () {
+          const assertion = yield* signed(claimsFor({ id: program } as TestClient))
+          const answer = yield* world.send("POST", "/oauth/token", {
+            headers: formHeaders,
+            body: form({ grant_type: jwtBearer.name, client_id: program, assertion })
+          })
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
+          expect(yield* grantsOf(world)).toEqual([])
+          const rows = (yield* world.services.clients.list(theWorkspace.id, { after: undefined, limit: 5 })).values
+          expect(rows).toEqual([])
+        }),
+      [program],
+      { token_endpoint_auth_method: "none", jwks: undefined }
+    ))
+
   test("is the only one that may without an owner: one whose id holds its registration may not", () =>
     inWorld(
       (world) =>
