@@ -1,4 +1,6 @@
 /** `tessera/guard`: what a resource server needs beside its framework's `guard`. */
+import "./serve/platformHashing.ts"
+
 export type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 export type {
   ApiKeyCaller,

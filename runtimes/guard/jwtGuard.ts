@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Result } from "effect"
 import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { LruMap } from "../../core/cache/LruMap.ts"
-import { readJws } from "../../core/codec/Jws.ts"
+import { readJws, type UnverifiedJws } from "../../core/codec/Jws.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
@@ -70,11 +70,11 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
   })
 
   /** `undefined`: the server could not say. */
-  const isSigned = async (text: string, name: string, { kid }: Said): Promise<boolean | undefined> => {
+  const isSigned = async (jws: UnverifiedJws, name: string, { kid }: Said): Promise<boolean | undefined> => {
     const named = await keys.find(kid)
     if (named === undefined || named.length === 0) return named === undefined ? undefined : false
     if (verified.get(name)?.kid === kid) return true
-    const exit = await Effect.runPromiseExit(signatures.verify(text, named, read.algorithms))
+    const exit = await Effect.runPromiseExit(signatures.verify(jws, named, read.algorithms))
     if (Exit.isFailure(exit)) return false
     verified.set(name, { kid })
     return true
@@ -139,7 +139,7 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     const said = readSaid(jws, { ...read, now })
     if (Result.isFailure(said)) return refusal(said.failure)
     const name = digestOf(text)
-    const signed = await isSigned(text, name, said.success)
+    const signed = await isSigned(jws, name, said.success)
     if (signed === undefined) return refuse(notNow)
     if (!signed) return refusal(invalid("forged"))
     const stood = await stands(text, name, said.success)
