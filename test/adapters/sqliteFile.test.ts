@@ -132,9 +132,11 @@ describe("the SQLite file", () => {
         // It is in use and was written to, so its log is there.
         const store = yield* storageAt(path)
         yield* store.insert(record)
-        for (const suffix of ["", "-wal", "-shm"]) chmodSync(path + suffix, 0o644)
-        yield* Effect.scoped(storageAt(path))
-        for (const suffix of ["", "-wal", "-shm"]) expect(modeOf(path + suffix)).toBe("600")
+        for (const mode of [0o644, 0o640, 0o660, 0o604]) {
+          for (const suffix of ["", "-wal", "-shm"]) chmodSync(path + suffix, mode)
+          yield* Effect.scoped(storageAt(path))
+          for (const suffix of ["", "-wal", "-shm"]) expect(modeOf(path + suffix)).toBe("600")
+        }
       })
     )
   )
