@@ -15,6 +15,7 @@ import {
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { ChildProcessSpawner } from "effect/process"
 import type { OnHangUp } from "../observe/audit.ts"
+import { systemCode } from "../serve/defect.ts"
 import type { Surroundings } from "../server/serve.ts"
 import { CommandFailed, exitStatus } from "./output.ts"
 import { tessera } from "./tessera.ts"
@@ -106,8 +107,37 @@ const statusOf = (exit: Exit.Exit<void, unknown>, serves: boolean): number => {
   return known ? error.status : exitStatus.failed
 }
 
+interface Output {
+  readonly console: Console.Console
+  /** Once all is out: why standard output does not hold it. A reader that has gone wanted no more. */
+  readonly end: (then: (refusal: string | undefined) => void) => void
+}
+
+/** Standard output, as the platform's own `console` does not tell of it: on a full disk what is printed is lost. */
+const openOutput = (): Output => {
+  let refusal: string | undefined
+  let underWay = 0
+  let whenOut = (): void => undefined
+  const written = (error: Error | null | undefined) => {
+    underWay--
+    if (error && systemCode(error) !== "EPIPE") refusal ??= systemCode(error) ?? "unknown failure"
+    if (underWay === 0) whenOut()
+  }
+  const write = (text: string) => {
+    underWay++
+    process.stdout.write(text, written)
+  }
+  return {
+    console: { ...globalThis.console, log: (...said) => write(`${said.join(" ")}\n`) },
+    end: (then) => {
+      whenOut = () => then(refusal)
+      write("")
+    }
+  }
+}
+
 /** Runs one command to its end. The first signal asks it to finish; the second does not ask. */
-const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
+const run = async (args: ReadonlyArray<string>, surroundings: Surroundings, output: Output): Promise<number> => {
   // The reader of the output has gone. Other requests are served on.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined)
   const hangUps = new Set<() => void>()
@@ -118,6 +148,7 @@ const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Pro
   const fiber = Effect.runFork(
     Command.runWith(tessera({ ...surroundings, onHangUp }), { version })(idsLast(args)).pipe(
       Effect.provide(environment),
+      Effect.provideService(Console.Console, output.console),
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({ ...process.env }))
     )
   )
@@ -141,19 +172,24 @@ const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Pro
 const patience = 3000
 
 /** Ends the process once what it wrote is out: a pipe takes a long text piece by piece. */
-const leave = (status: number, args: ReadonlyArray<string>): void => {
-  const end = () => process.exit(status)
-  if (serves(args)) setTimeout(end, patience)
-  process.stdout.write("", () => process.stderr.write("", end))
+const leave = (status: number, args: ReadonlyArray<string>, output: Output): void => {
+  if (serves(args)) setTimeout(() => process.exit(status), patience)
+  output.end((refusal) => {
+    const isLost = refusal !== undefined && !serves(args)
+    const last = isLost && status === exitStatus.done ? exitStatus.failed : status
+    const told = isLost ? `What was to be printed could not be written: ${refusal}.\n` : ""
+    process.stderr.write(told, () => process.exit(last))
+  })
 }
 
 /** The whole program, with what its platform listens by. */
 export const program = async (listen: Surroundings["listen"]): Promise<void> => {
   const args = process.argv.slice(2)
-  const status = await run(args, {
+  const output = openOutput()
+  const surroundings: Surroundings = {
     listen,
     interactive: process.stderr.isTTY === true,
     print: (text) => void process.stdout.write(text)
-  })
-  leave(status, args)
+  }
+  leave(await run(args, surroundings, output), args, output)
 }

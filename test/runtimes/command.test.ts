@@ -16,6 +16,7 @@ import { makeOldFile } from "../adapters/sqlite/oldFile.ts"
 import { serverProgram } from "../given/serverProgram.ts"
 import { active, policy } from "../grant/given.ts"
 import { freePort } from "../harness/freePort.ts"
+import { runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { startChild } from "./given/Child.ts"
@@ -351,6 +352,29 @@ describe("the command line", () => {
         expect(stdout).toContain("2 in SEAL_KEYS")
         expect(stdout).not.toContain(one.stdout.trim())
         expect(status).toBe(0)
+      })
+    ))
+
+  test("fails where what it prints is lost, as on a full disk, and not where its reader has enough", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const { args, env, file } = serverProgram()
+        const printed = (words: ReadonlyArray<string>, into: string) =>
+          Effect.map(
+            runProgram("sh", ["-c", `{ "$@"; echo $? > status; } ${into}`, "sh", file, ...args, ...words], {
+              cwd,
+              env
+            }),
+            ({ stderr }) => ({ status: Number(readFileSync(join(cwd, "status"), "utf8")), stderr })
+          )
+        for (const words of [["seal-keys", "new"], ["--version"], ["key", "create", "--name", "lost"]]) {
+          const { status, stderr } = yield* printed(words, "> /dev/full")
+          expect([words, status]).toEqual([words, 1])
+          expect(stderr).toContain("ENOSPC")
+        }
+        // What was wrong in the first place stays so.
+        expect((yield* printed(["client", "show", "nobody"], "> /dev/full")).status).toBe(3)
+        expect(yield* printed(["openapi"], "| head -c 1 > start")).toEqual({ status: 0, stderr: "" })
       })
     ))
 
