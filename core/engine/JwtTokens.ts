@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import type { Client } from "../client/Client.ts"
 import { signedFor } from "../client/Profile.ts"
-import { readJws } from "../codec/Jws.ts"
+import { readJws, type UnverifiedJws } from "../codec/Jws.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { Tokens } from "../grant/issue.ts"
 import { claimsOf, jwtType } from "../grant/jwtAccessToken.ts"
@@ -63,13 +63,13 @@ interface Parts {
 export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens => {
   const verified = new LruMap<string, Verified>(verifiedKept)
 
-  const verify = (workspace: OpenWorkspace, text: string, kid: string, now: Instant) =>
+  const verify = (workspace: OpenWorkspace, jws: UnverifiedJws, kid: string, now: Instant) =>
     Effect.flatMapEager(signing.verifying(workspace, kid, now), (published): Effect.Effect<void, InvalidToken> => {
       const own = published.filter((key) => key.kid === kid)
       if (own.length === 0) return invalid("unknown_key")
-      const name = `${workspace.id} ${digestOf(text)}`
+      const name = `${workspace.id} ${digestOf(jws.text)}`
       if (verified.get(name)?.kid === kid) return Effect.void
-      return Effect.mapBothEager(signatures.verify(text, own, algorithms), {
+      return Effect.mapBothEager(signatures.verify(jws, own, algorithms), {
         onFailure: () => new InvalidToken({ reason: "forged" }),
         onSuccess: () => verified.set(name, { kid })
       })
@@ -100,7 +100,7 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
       // What strangers make up has no seal: it costs neither a signature nor a look at the store.
       const token = openReference(keys.current(), workspace, claims.ref, now)
       if (Result.isFailure(token)) return invalid(token.failure)
-      return Effect.mapEager(verify(workspace, text, header.kid, now), () => token.success)
+      return Effect.mapEager(verify(workspace, jws, header.kid, now), () => token.success)
     }
   }
 }
