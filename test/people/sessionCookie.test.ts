@@ -242,6 +242,26 @@ describe("on a loopback host, where each session has a path of its own (RFC 6265
     [httpWorkspace, ""],
     [{ ...nestedWorkspace, issuer: Issuer.make("http://127.0.0.1:3000/nested") }, "/nested"]
   ] as const) {
+    test(`below a session are pages alone, and none below another session: ${base}/`, () =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          const { browser, path } = yield* signedIn(house, base)
+          expect((yield* browser.get(`${path}/settings/profile`)).status).toBe(200)
+          const ask = (method: string, at: string) => Effect.map(browser.send(method, at), ({ status }) => status)
+          for (const [method, at] of [
+            ["GET", "/oauth/userinfo"],
+            ["GET", "/rest/companies"],
+            ["POST", "/oauth/token"],
+            ["POST", "/oauth/register"]
+          ] as const) {
+            expect([at, yield* ask(method, `${base}${at}`)]).not.toEqual([at, 404])
+            expect([at, yield* ask(method, `${path}${at}`)]).toEqual([at, 404])
+          }
+          expect(yield* ask("GET", `${path}${path.slice(base.length)}/settings/profile`)).toBe(404)
+        }),
+        { workspace }
+      ))
+
     test(`the sign-in seeks a session, unless it is asked for below one: ${base}/`, () =>
       inHouse(
         Effect.fnUntraced(function* (house) {

@@ -24,6 +24,7 @@ import {
   text,
   type Values
 } from "../../given/flow.ts"
+import { pageName } from "../../given/page.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const orders = "https://orders.example"
@@ -113,6 +114,17 @@ describe("what a consent page is told", () => {
         expect(new URL(model.switchAccount, theWorkspace.issuer).searchParams.get("return_to")).toBe(
           authorizeTarget(bare)
         )
+      })
+    ))
+
+  test("of one that asks for no scope is nothing beyond what it registered for, though it may ask for that", () =>
+    inHost((world, shown) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { scope: "profile" })
+        // What is given by default is nothing that it registered for.
+        expect(pageName(yield* open(world, client))).toBe("error-strangers-request")
+        yield* open(world, client, { scope: "api" })
+        expect(shown().scopes.map(({ scope }) => scope)).toEqual(["api"])
       })
     ))
 

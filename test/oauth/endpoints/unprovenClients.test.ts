@@ -54,6 +54,20 @@ describe("a client that no person let in", () => {
       })
     ))
 
+  test("is gone at the last moment of its time, also for a server that has it at hand", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, metadata)
+        yield* TestClock.adjust(world.services.policy.unusedClientTtl - 1)
+        // Read, and not used.
+        expect((yield* actAlone(world, { ...client, secret: "another" })).status).toBe(401)
+        expect(world.audit.at(-1)?.event).toMatchObject({ reason: "bad_secret" })
+        yield* TestClock.adjust(1)
+        expect((yield* actAlone(world, client)).status).toBe(401)
+        expect(world.audit.at(-1)?.event).toMatchObject({ reason: "unknown" })
+      })
+    ))
+
   test("writes that it was used once a day, and not with each token", () =>
     inWorld((world) =>
       Effect.gen(function* () {
