@@ -6,6 +6,8 @@ import { Clock, Effect, Option, type Scope } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { encodeBody, grantKind } from "../../core/engine/Records.ts"
+import { makeSessions } from "../../core/people/Sessions.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { GrantId, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
@@ -131,6 +133,32 @@ describe("the command line", () => {
         expect((yield* run(["user", "remove", "bob@example.com"])).status).toBe(0)
         expect((yield* run(["user", "list"])).stdout).not.toContain("bob@example.com")
         for (const { stderr, stdout } of runs) expect(stdout + stderr).not.toContain(password)
+      })
+    ))
+
+  test("ends the one session that is named, and then all", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const added = yield* command(["user", "add", "ada@example.com", "--json"], { cwd, input: password })
+        const account = { id: UserId.make(read(added.stdout).id ?? ""), epoch: 1 }
+        const now = Instant.make(yield* Clock.currentTimeMillis)
+        yield* Effect.gen(function* () {
+          const sessions = makeSessions(yield* Storage, yield* Entropy, 60 * 60 * 1000)
+          for (const browser of ["one", "two", "three"]) {
+            yield* sessions.start(WorkspaceId.make("default"), account, now, browser)
+          }
+        }).pipe(Effect.provide([Sqlite.layer({ path: join(cwd, "data/tessera.db") }), Entropy.layer]))
+        const left = Effect.map(command(["session", "list", account.id, "--json"], { cwd }), ({ stdout }) =>
+          readAll(stdout).map(({ browser, id }) => [browser, id])
+        )
+        const [first = [], ...others] = yield* left
+        expect(others).toHaveLength(2)
+        const end = (...more: ReadonlyArray<string>) =>
+          command(["session", "end", "ada@example.com", "--json", ...more], { cwd })
+        expect(JSON.parse((yield* end("--id", first[1] ?? "")).stdout)).toEqual({ account: account.id, ended: 1 })
+        expect(yield* left).toEqual(others)
+        expect(JSON.parse((yield* end()).stdout)).toEqual({ account: account.id, ended: 2 })
+        expect(yield* left).toEqual([])
       })
     ))
 
