@@ -136,6 +136,17 @@ describe("the command line", () => {
       })
     ))
 
+  test("takes a password with its spaces, and without the end of its line", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        // Ten characters, which are the least.
+        for (const [n, input] of [" 1a2b3c4d ", " 1a2b3c4d \n", " 1a2b3c4d \r\n"].entries()) {
+          expect((yield* command(["user", "add", `${n}@example.com`], { cwd, input })).status).toBe(0)
+        }
+        expect((yield* command(["user", "add", "short@example.com"], { cwd, input: "a1b2c3d4e\r\n" })).status).toBe(4)
+      })
+    ))
+
   test("ends the one session that is named, and then all", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
@@ -787,7 +798,8 @@ describe("a password at the prompt", () => {
 
   test.each([
     ["Ctrl-C", "\u0003", 130],
-    ["Ctrl-D", "\u0004", 2]
+    ["Ctrl-D", "\u0004", 2],
+    ["another one the second time", "\rhalf of it again\r", 2]
   ])("is not set after %s", (_, key, status) =>
     inFolder((cwd) =>
       Effect.gen(function* () {
@@ -795,6 +807,7 @@ describe("a password at the prompt", () => {
         child.process.stdin?.write(`half of it${key}`)
         expect((yield* Effect.promise(() => child.ended)).status).toBe(status)
         expect(child.stdout() + child.stderr()).not.toContain("half")
+        expect(readAll((yield* command(["user", "list", "--json"], { cwd })).stdout)).toEqual([])
       })
     )
   )
