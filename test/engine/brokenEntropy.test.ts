@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test"
 import { Effect } from "effect"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
-import { jsonOf, registerClient, tokenRequest } from "../given/flow.ts"
+import { deviceClient } from "../given/devices.ts"
+import { form, formHeaders, jsonOf, registerClient, tokenRequest } from "../given/flow.ts"
 import { inWorld } from "../given/World.ts"
 import { voucher } from "../oauth/voucher.ts"
 
@@ -34,6 +35,22 @@ test("nor is a grant begun on one", () =>
         expect(world.calls.replace).toEqual([])
       }),
     { entropy: repeats, grants: [...grantTypes, voucher] }
+  ))
+
+test("nor does a device get the code that another one waits with", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const { id } = yield* deviceClient(world)
+        const ask = world.send("POST", "/oauth/device_authorization", {
+          headers: formHeaders,
+          body: form({ client_id: id })
+        })
+        expect((yield* ask).status).toBe(200)
+        const second = yield* ask
+        expect([second.status, jsonOf(second).error]).toEqual([503, "temporarily_unavailable"])
+      }),
+    { entropy: repeats }
   ))
 
 test("a request for whose id there is no randomness is a defect like any other, without one", () => {

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { standardAccountPolicy } from "../../core/people/Account.ts"
 import { makeSetUpLink } from "../../core/people/firstOwner.ts"
+import { networkOf } from "../../core/ports/Limiter.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
@@ -33,6 +34,28 @@ const members = (house: House) =>
   Effect.map(house.accounts.book.list(house.workspace.id, { after: undefined, limit: 100 }), ({ values }) =>
     values.filter((account) => account._tag === "Active")
   )
+
+test("who opens an account waits among the strangers of their network, and keeps no known person waiting", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { passwords } = house.accounts
+      const { hash } = passwords
+      const waited: Array<Parameters<typeof hash>[1]> = []
+      Object.assign(passwords, {
+        hash: (...[typed, who]: Parameters<typeof hash>) => {
+          waited.push(who)
+          return hash(typed, who)
+        }
+      })
+      yield* new Browser(house, "192.0.2.7").submit(yield* setUpLink(house), person)
+      const owner = new Browser(house)
+      yield* owner.signIn()
+      const guest = { ...person, email: "bob@example.com" }
+      yield* new Browser(house, "2001:db8::7").submit(yield* inviteBy(owner), guest)
+      expect(yield* members(house)).toHaveLength(2)
+      expect(waited).toEqual([{ network: "192.0.2.7" }, { network: networkOf("2001:db8::7") }])
+    })
+  ))
 
 test("links are listed by their kind, and kept until they end", () => {
   const written: Array<unknown> = []
