@@ -164,12 +164,17 @@ describe("the command line", () => {
         )
         const [first = [], ...others] = yield* left
         expect(others).toHaveLength(2)
+        /** What it printed, and how often the audit stream, which stands beside that, tells of it. */
         const end = (...more: ReadonlyArray<string>) =>
-          command(["session", "end", "ada@example.com", "--json", ...more], { cwd })
-        expect(JSON.parse((yield* end("--id", first[1] ?? "")).stdout)).toEqual({ account: account.id, ended: 1 })
+          Effect.map(
+            command(["session", "end", "ada@example.com", "--json", ...more], { cwd, env: { AUDIT: "stdout" } }),
+            ({ stderr, stdout }) => ({ ...JSON.parse(stdout), noted: stderr.match(/"signed_out"/g)?.length ?? 0 })
+          )
+        expect(yield* end("--id", first[1] ?? "")).toEqual({ account: account.id, ended: 1, noted: 1 })
         expect(yield* left).toEqual(others)
-        expect(JSON.parse((yield* end()).stdout)).toEqual({ account: account.id, ended: 2 })
+        expect(yield* end()).toEqual({ account: account.id, ended: 2, noted: 1 })
         expect(yield* left).toEqual([])
+        expect(yield* end()).toEqual({ account: account.id, ended: 0, noted: 0 })
       })
     ))
 
