@@ -75,6 +75,10 @@ export const upcast = <A>(
   version: number
 ): Fields => kind.upcast.slice(version - 1).reduce<Fields>((older, up) => up(older), fields)
 
+/** Whether only a later release can read it. */
+export const isOfLaterRelease = <A>(kind: RecordKind<A>, body: Json): boolean =>
+  isObject(body) && typeof body._v === "number" && body._v > kind.version
+
 /** Reads a body of this release or of an earlier one. What a later release wrote is refused, never guessed at. */
 export const decodeBody = <A>(
   kind: RecordKind<A>
@@ -84,7 +88,8 @@ export const decodeBody = <A>(
     if (!isObject(body)) return Result.fail("is not an object")
     const { _v: version, _by: command } = body
     if (typeof version !== "number" || typeof command !== "string") return Result.fail("has no version")
-    if (version > kind.version) return Result.fail(`has version ${version}; this release reads up to ${kind.version}`)
+    if (isOfLaterRelease(kind, body))
+      return Result.fail(`has version ${version}; this release reads up to ${kind.version}`)
     // Schemas pass over what they don't name, such as these two.
     const value = decode(version === kind.version ? body : upcast(kind, body, version))
     return Result.isSuccess(value)

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { type Grant, isConnected } from "../grant/Grant.ts"
 import type { Audit } from "../ports/Audit.ts"
-import { type Json, type StorageScan, StorageUnavailable } from "../ports/Storage.ts"
+import { type StorageScan, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, PlaceId, UserId } from "../rules/Id.ts"
 import { currentInstant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -11,7 +11,7 @@ import type { OwnerAuditContext } from "./AuditContext.ts"
 import { endGrant } from "./administerGrants.ts"
 import type { Grants } from "./Grants.ts"
 import { forEachItem, type GrantList, writeAll } from "./lists.ts"
-import { decodeBody, grantKind } from "./Records.ts"
+import { decodeBody, grantKind, isOfLaterRelease } from "./Records.ts"
 
 /** Whose connections end: of one person, at one place, with one client, or what all that is named have in common. */
 export interface Ending {
@@ -46,13 +46,10 @@ const everybodys = (
   return ({ after, limit }) =>
     Effect.map(scan("grant", after, limit), ({ next, records }) => {
       const own = records.filter((record) => record.workspace === workspace)
-      for (const { body } of own) if (isLater(body, kind.version)) onLater()
+      for (const { body } of own) if (isOfLaterRelease(kind, body)) onLater()
       return { values: own.flatMap(({ body }) => Result.match(read(body), matched)), next }
     })
 }
-
-const isLater = (body: Json, version: number): boolean =>
-  typeof body === "object" && body !== null && "_v" in body && typeof body._v === "number" && body._v > version
 
 const laterRelease = new StorageUnavailable({
   outcome: "not_done",
