@@ -10,7 +10,7 @@ import {
 import { type Coalescing, coalesce } from "../batching/coalesce.ts"
 import { ParseCache } from "../records/ParseCache.ts"
 import { lineOf, ownerKey, pathOf, placeOf } from "./RecordPlace.ts"
-import { fetchRecords, listOwned, notDone, strike, type Wanted } from "./reads.ts"
+import { fetchRecords, listOwned, notDone, onceSettled, strike, type Wanted } from "./reads.ts"
 import { dueText, expiryText, firstValue, jsonOf, parseHead, type StoredValue } from "./StoredValue.ts"
 import { insertScript, removeScript, replaceScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
@@ -189,9 +189,7 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
   return {
     get: (key) => {
       const { record } = placeOf(prefix, pathOf(key))
-      const found = Effect.map(gets({ key, record, cache: caches[key.kind] }), recordIn)
-      const settled = wire.settled(record)
-      return settled === undefined ? found : Effect.andThen(settled, found)
+      return onceSettled(wire, record, Effect.map(gets({ key, record, cache: caches[key.kind] }), recordIn))
     },
     insert,
     replace,

@@ -118,6 +118,16 @@ const rangeOf = (wire: Wire, list: string, from: string, limit: number, deadline
     onSuccess: (lines) => (Array.isArray(lines) ? lines.map(String) : [])
   })
 
+/** Reads a record once that is where it has to be. */
+export const onceSettled = <A>(
+  wire: Wire,
+  record: string,
+  read: Effect.Effect<A, StorageUnavailable>
+): Effect.Effect<A, StorageUnavailable> => {
+  const settled = wire.settled(record)
+  return settled === undefined ? read : Effect.andThen(settled, read)
+}
+
 const recordOf = (
   wire: Wire,
   prefix: string,
@@ -127,9 +137,7 @@ const recordOf = (
 ) => {
   const key = { workspace, kind, id }
   const { record } = placeOf(prefix, pathOf(key))
-  const asked = fetchAt(wire, { key, record }, deadline)
-  const settled = wire.settled(record)
-  return Effect.map(settled === undefined ? asked : Effect.andThen(settled, asked), (found) =>
+  return Effect.map(onceSettled(wire, record, fetchAt(wire, { key, record }, deadline)), (found) =>
     Option.map(
       Option.filter(found, (stored) => stored.entry === entry),
       ({ record }) => record
