@@ -88,10 +88,10 @@ export const leastProfile = ({ profile }: Pick<Policy, "profile">): Profile => p
 export const profilesFor = ({ profile }: Pick<Policy, "profile">): ReadonlyArray<Profile> =>
   Object.values(profiles).filter(({ name }) => stricter(profile, name) === name)
 
-export const profileOf = (client: Pick<Client, "members">, policy: Pick<Policy, "profile">): Profile =>
-  client.members === undefined
-    ? profiles[policy.profile]
-    : profiles[stricter(policy.profile, securityProfile.of(client) ?? "standard")]
+export const profileOf = (client: Pick<Client, "members">, policy: Pick<Policy, "profile">): Profile => {
+  const own = securityProfile.of(client)
+  return profiles[own === undefined ? policy.profile : stricter(policy.profile, own)]
+}
 
 /** RFC 9700 §2.1.1: a client that cannot prove itself otherwise always brings a challenge. */
 export const needsChallenge = (client: Client, policy: Policy): boolean =>

@@ -19,7 +19,7 @@ export interface Identity {
 /** An access token is `at+jwt`, a logout token `logout+jwt`: neither is ever taken for this. */
 export const idTokenType = "JWT"
 
-/** OpenID Connect Core §2. */
+/** OpenID Connect Core §2. What is `undefined` is not signed. */
 export interface IdTokenClaims extends Members {
   readonly iss: string
   readonly sub: string
@@ -27,11 +27,11 @@ export interface IdTokenClaims extends Members {
   readonly exp: number
   readonly iat: number
   readonly at_hash: string
-  readonly auth_time?: number
-  readonly nonce?: string
-  readonly acr?: string
-  readonly amr?: ReadonlyArray<string>
-  readonly sid?: string
+  readonly auth_time: number | undefined
+  readonly nonce: string | undefined
+  readonly acr: string | undefined
+  readonly amr: ReadonlyArray<string> | undefined
+  readonly sid: string | undefined
 }
 
 const utf8 = new TextEncoder()
@@ -60,9 +60,9 @@ export const idTokenClaims = (
   exp: secondsOf(later(now, life)),
   iat: secondsOf(now),
   at_hash: halfHash(accessToken, algorithm),
-  ...(at === undefined ? {} : { auth_time: secondsOf(at) }),
-  ...(nonce === undefined ? {} : { nonce }),
-  ...(acr === undefined ? {} : { acr }),
-  ...(amr === undefined ? {} : { amr }),
-  ...(sid === undefined ? {} : { sid })
+  auth_time: at === undefined ? undefined : secondsOf(at),
+  nonce,
+  acr,
+  amr,
+  sid
 })

@@ -153,7 +153,7 @@ const openIdMembers = {
 
 const authorizationServerHandler = (services: Services): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
   const document = remembered((workspace) => json(200, authorizationServerMetadata(services, workspace), forAWhile))
-  return ({ now, workspace }) => Effect.map(services.openings.asKnown(workspace, now), document)
+  return ({ now, workspace }) => Effect.mapEager(services.openings.asKnown(workspace, now), document)
 }
 
 /** RFC 8414 §3, with any path suffix: clients put the address of the resource that they want behind it. */
@@ -246,7 +246,7 @@ const protectedResourceHandler = (services: Services): HandlerOf<typeof resource
       : protectedResource(services, workspace, called, definition)
   }
   return (call: Call) =>
-    Effect.map(services.openings.asKnown(call.workspace, call.now), (workspace) => documentOf(call, workspace))
+    Effect.mapEager(services.openings.asKnown(call.workspace, call.now), (workspace) => documentOf(call, workspace))
 }
 
 export const resourceMetadataEndpoint: Endpoint = {

@@ -105,6 +105,7 @@ const tokenAnswer = (
   { presentations }: Services,
   { answers }: GrantType,
   issued: Issued,
+  scope: string,
   proof: Proof | undefined
 ): HttpResponse => {
   const answer = {
@@ -113,7 +114,7 @@ const tokenAnswer = (
     token_type: tokenTypeOf(presentations, proof === undefined ? null : proof.binding) ?? "",
     expires_in: issued.expiresInSeconds,
     refresh_token: issued.refresh,
-    scope: formatScopes(issued.scope),
+    scope,
     id_token: issued.idToken,
     ...answers
   } satisfies Written<TokenAnswer>
@@ -271,16 +272,17 @@ const issueFor = (
   }
   const issued = services.grants.issue(call.workspace, row, request)
   return Effect.flatMapEager(issued, (tokens) => {
-    const { retry, scope } = tokens
+    const { retry } = tokens
+    const scope = formatScopes(tokens.scope)
     const of = { client: by.client.id, grant: grantMark(tokens.grant) }
     const record = (event: AuditEvent) =>
       services.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
     // A sink may take an event at once, so this one is made first.
     const retried = retry === undefined ? undefined : record({ _tag: "RefreshRetried", ...of, ...retry })
-    const issued = { _tag: "TokensIssued", grantType: row.name, scope: formatScopes(scope), ...of } as const
+    const issued = { _tag: "TokensIssued", grantType: row.name, scope, ...of } as const
     const told = record(by.shown === undefined ? issued : { ...issued, secret: by.shown })
     const all = retried === undefined ? told : Effect.andThen(retried, told)
-    return Effect.mapEager(all, () => tokenAnswer(services, row, tokens, proof))
+    return Effect.mapEager(all, () => tokenAnswer(services, row, tokens, scope, proof))
   })
 }
 
