@@ -18,7 +18,7 @@ import type {
 } from "../rules/Refusal.ts"
 import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rules/Resource.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
-import { consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
+import { consentPath, endpointUrl, originOf, type Workspace } from "../workspace/Workspace.ts"
 import { dpopNonceHeader, empty, json, noStore, secretJson } from "./answer.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 import type { Call, Route } from "./Route.ts"
@@ -226,7 +226,7 @@ const metadataOf = (workspace: Workspace, resource: string | undefined): string 
 export const resourceAt = (workspace: Workspace, path: string): string | undefined =>
   workspace.resources === undefined
     ? undefined
-    : definitionOf(workspace, new URL(new URL(workspace.issuer).origin + path).href)?.at
+    : definitionOf(workspace, new URL(originOf(workspace.issuer) + path).href)?.at
 
 /** RFC 9470 §3: what an authorization request has to ask for, so that the next token does. */
 const stepUpOf = (fault: Refusal | StorageUnavailable): ReadonlyArray<string> =>

@@ -1,6 +1,6 @@
 import { formAfterSignOut } from "../pages/CommonErrors.ts"
 import type { Notice } from "../pages/Layout.ts"
-import { basePath, type Workspace } from "../workspace/Workspace.ts"
+import { basePath, originOf, type Workspace } from "../workspace/Workspace.ts"
 import { readParameters } from "./form.ts"
 import type { Call } from "./Route.ts"
 
@@ -80,5 +80,5 @@ export const safeReturnUrl = (
   if (!path.startsWith(`${base}/`) || !isHonest(path) || circular.includes(path.slice(base.length))) return home
   // Checked once more as a browser parses it.
   const url = new URL(text, workspace.issuer)
-  return url.origin === new URL(workspace.issuer).origin && url.pathname === path ? text : home
+  return url.origin === originOf(workspace.issuer) && url.pathname === path ? text : home
 }

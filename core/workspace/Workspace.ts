@@ -123,11 +123,17 @@ const policies = new WeakMap<ScopeRegistry, { readonly of: Policy; readonly at: 
 export const parseIssuer = (text: string): Result.Result<Issuer, Schema.SchemaError> =>
   Schema.decodeUnknownResult(Issuer)(text)
 
-/** The part of the issuer that every path of the workspace starts with: empty, or `/` and more. */
-export const basePath = (issuer: Issuer): string => {
-  const slash = issuer.indexOf("/", issuer.indexOf("://") + 3)
-  return slash < 0 ? "" : issuer.slice(slash)
+/** Where the path of an issuer or a resource begins. Both are kept as `URL` writes them, so neither is read again. */
+const pathAt = (address: string): number => {
+  const slash = address.indexOf("/", address.indexOf("://") + 3)
+  return slash < 0 ? address.length : slash
 }
+
+/** The part of the issuer that every path of the workspace starts with: empty, or `/` and more. */
+export const basePath = (issuer: Issuer): string => issuer.slice(pathAt(issuer))
+
+/** The origin of an issuer, or of a resource's address. */
+export const originOf = (address: string): string => address.slice(0, pathAt(address))
 
 /**
  * The address of one of a workspace's endpoints. A well-known path goes between the host and the issuer's own path
@@ -135,8 +141,7 @@ export const basePath = (issuer: Issuer): string => {
  */
 export const endpointUrl = (workspace: Workspace, path: string): string => {
   if (!path.startsWith("/.well-known/")) return workspace.issuer + path
-  const base = basePath(workspace.issuer)
-  return workspace.issuer.slice(0, workspace.issuer.length - base.length) + path + base
+  return originOf(workspace.issuer) + path + basePath(workspace.issuer)
 }
 
 const wellKnown = /^(\/\.well-known\/[^/]+)(\/.*)?$/
@@ -155,8 +160,8 @@ export const pathBelow = (workspace: Workspace, path: string): string | undefine
   if (document === undefined) return undefined
   if (isUnder(suffix, base)) return document + suffix.slice(base.length)
   // RFC 9728 §3.1: a resource on the issuer's host, beside the issuer, has its document there too.
-  const { origin } = new URL(workspace.issuer)
-  return document === protectedResourcePath && definitionAt(workspace, origin + suffix) !== undefined ? path : undefined
+  const resource = originOf(workspace.issuer) + suffix
+  return document === protectedResourcePath && definitionAt(workspace, resource) !== undefined ? path : undefined
 }
 
 export const consentPath = "/consent"

@@ -2,7 +2,7 @@ import { type Clock, type Duration, type Redacted, Result } from "effect"
 import { proofAlgorithms } from "../../core/oauth/presented/dpop.ts"
 import { isResourceAddress, isResourcePath, resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
 import { isScopeName } from "../../core/rules/Scope.ts"
-import { basePath, type Issuer } from "../../core/workspace/Workspace.ts"
+import { basePath, type Issuer, originOf } from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
 import { type Checked, readersFor } from "./readers.ts"
 import type { ProofStorage } from "./SeenProofs.ts"
@@ -136,7 +136,7 @@ const cacheNames: NamesOf<CacheOptions> = { maxEntries: true, ttl: true, negativ
 const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("remoteGuard")
 
 export const metadataOf = (issuer: Issuer): string =>
-  `${new URL(issuer).origin}/.well-known/oauth-protected-resource${basePath(issuer)}`
+  `${originOf(issuer)}/.well-known/oauth-protected-resource${basePath(issuer)}`
 
 /** `resource` is told as it was given, which is what clients compare (RFC 9728 §3.3). */
 const ownMetadataOf = (
@@ -171,7 +171,7 @@ const ownMetadataOf = (
 /** What of an address is below the issuer, as far as metadata can be asked for it by its path; otherwise nothing. */
 export const resourcePathBelow = (issuer: Issuer, { hash, origin, pathname, search }: URL): string => {
   const base = basePath(issuer)
-  if (origin !== new URL(issuer).origin || search !== "" || hash !== "" || !pathname.startsWith(`${base}/`)) return ""
+  if (origin !== originOf(issuer) || search !== "" || hash !== "" || !pathname.startsWith(`${base}/`)) return ""
   const path = pathname.slice(base.length)
   return isResourcePath(path) ? path : ""
 }

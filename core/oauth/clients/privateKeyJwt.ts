@@ -134,27 +134,28 @@ const audiencesAt = (workspace: Workspace, endpoint: string, { endpointAudience 
  * RFC 7523: a client that signs. Its id is no secret, so one that is not there is refused at once: a verification costs
  * more than all the rest of a request. What was signed is remembered only once it has held, or strangers would write.
  */
-const prove = Effect.fnUntraced(function* (
+const prove = (
   shown: ShownAssertion,
   stored: StoredKeys | undefined,
   request: AuthRequest,
   ports: AuthPorts,
   profile: Profile
-): Effect.fn.Return<Proof, ProofFault> {
-  if (stored === undefined) return yield* refusal("wrong_method")
+): Effect.Effect<Proof, ProofFault> => {
+  if (stored === undefined) return Effect.fail(refusal("wrong_method"))
   const { algorithm, keys: source } = stored
   const isAsRegistered = algorithm === undefined || sameAlgorithm(algorithm, shown.algorithm)
-  if (!isAsRegistered || !maySignBy(profile, shown.algorithm)) {
-    return yield* refusal("assertion_algorithm")
-  }
-  const { claims, header } = yield* verified(shown, source, request, ports)
+  if (!isAsRegistered || !maySignBy(profile, shown.algorithm)) return Effect.fail(refusal("assertion_algorithm"))
   const { endpoint, now, workspace } = request.call
-  const audiences = audiencesAt(workspace, endpoint, profile)
-  const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
-  if (Result.isFailure(good)) return yield* forFault[good.failure]
-  const { jti, until } = good.success
-  return { once: { purpose: "client-assertion", value: `${shown.id} ${jti}`, until, refusal: replayed } }
-})
+  return Effect.flatMap(verified(shown, source, request, ports), ({ claims, header }) => {
+    const audiences = audiencesAt(workspace, endpoint, profile)
+    const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
+    if (Result.isFailure(good)) return Effect.fail(forFault[good.failure])
+    const { jti, until } = good.success
+    return Effect.succeed({
+      once: { purpose: "client-assertion" as const, value: `${shown.id} ${jti}`, until, refusal: replayed }
+    })
+  })
+}
 
 /** OpenID Connect Core §9, RFC 7523: a JWT that the client signs with a key of its own. No secret is anywhere but there. */
 export const privateKeyJwt = clientAuth<ShownAssertion, StoredKeys>({

@@ -16,7 +16,7 @@ import {
 } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
-import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
+import { authorizeAt, authorizePath, consentPath, originOf } from "../../workspace/Workspace.ts"
 import { asked } from "./authorize.ts"
 import { type ConsentDecision, consentDecision } from "./consent.ts"
 import { consentModel, returnUrlOfRequest } from "./consentModel.ts"
@@ -133,7 +133,7 @@ const readers = (call: Call, consentAt: string): HeaderPairs => {
     ["vary", "Origin"],
     ["cross-origin-resource-policy", "same-origin"]
   ]
-  return origin === new URL(issuer).origin || call.request.headers.get("origin") !== origin
+  return origin === originOf(issuer) || call.request.headers.get("origin") !== origin
     ? own
     : [
         ...own,

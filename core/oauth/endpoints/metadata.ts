@@ -20,7 +20,7 @@ import { StorageUnavailable } from "../../ports/Storage.ts"
 import { Contended, NoSuchRoute } from "../../rules/Refusal.ts"
 import { definitionAt, protectedResourcePath, type ResourceDefinition, withoutEndSlash } from "../../rules/Resource.ts"
 import { allScopes, apiScopes, offersOpenId, offlineAccess } from "../../rules/Scope.ts"
-import { endpointUrl, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
+import { endpointUrl, originOf, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 import { listsOf } from "../presented/proofs.ts"
 
 const Address = Schema.String.annotate({ format: "uri" })
@@ -224,7 +224,7 @@ const protectedResource = (
 /** The address of a resource whose document is called, as it was written there; the issuer's path may stand before. */
 const calledBy = ({ path, request, workspace: { issuer } }: Call): string =>
   request.path.startsWith(protectedResourcePath)
-    ? new URL(issuer).origin + request.path.slice(protectedResourcePath.length)
+    ? originOf(issuer) + request.path.slice(protectedResourcePath.length)
     : issuer + path.slice(protectedResourcePath.length)
 
 /**

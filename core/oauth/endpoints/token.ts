@@ -40,7 +40,7 @@ import {
 } from "../../rules/Refusal.ts"
 import { type Resources, readResources, scopesTaken } from "../../rules/Resource.ts"
 import { formatScopes, type ScopeName } from "../../rules/Scope.ts"
-import { tokenPath, type Workspace } from "../../workspace/Workspace.ts"
+import { originOf, tokenPath, type Workspace } from "../../workspace/Workspace.ts"
 import {
   authenticateUnspent,
   authMetadata,
@@ -186,7 +186,7 @@ const senderOf = ({ request: { headers, peer } }: Call): Sender => ({
 /** Browsers say in `Origin` whose page asks. Servers send none. */
 const isOfWebPage = ({ request, workspace }: Call): boolean => {
   const origin = request.headers.get("origin") ?? undefined
-  return origin !== undefined && origin !== new URL(workspace.issuer).origin
+  return origin !== undefined && origin !== originOf(workspace.issuer)
 }
 
 /** RFC 6749 §5.2: whether there is such a grant type is told only to a client that is known. */

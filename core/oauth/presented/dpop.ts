@@ -9,6 +9,7 @@ import { type Algorithm, fitsAlgorithm, type PublicKey, readPublicKey, thumbprin
 import { InvalidDpopProof, InvalidToken, PortUnavailable } from "../../rules/Refusal.ts"
 import { hashOf, isBearerToken, isDigestOf } from "../../rules/Secret.ts"
 import type { Place } from "../../token/KeyRing.ts"
+import { originOf } from "../../workspace/Workspace.ts"
 import type { Presentation, PresentationPorts, Proof } from "./Presentation.ts"
 
 const scheme = "DPoP"
@@ -231,7 +232,7 @@ export const dpop: Presentation = {
     // A key of the workspace is bound to nothing.
     if (!isBearerToken(text) || isKeyText(text)) return Effect.fail(new InvalidToken({ reason: "malformed" }))
     // The path is put behind the origin, never resolved against it: two slashes at its start are no other host.
-    const address = new URL(base).origin + request.path
+    const address = originOf(base) + request.path
     const proof = readProof(request, { method: request.method, address, now, token: text }, ports, place)
     if (proof === undefined) return Effect.fail(refusal("proof_missing"))
     return Result.isFailure(proof)

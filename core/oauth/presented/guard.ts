@@ -25,7 +25,7 @@ import {
 } from "../../rules/Resource.ts"
 import { isScopeName, reaches, type ScopeRegistry } from "../../rules/Scope.ts"
 import type { Place } from "../../token/KeyRing.ts"
-import { type OpenWorkspace, scopesOf } from "../../workspace/Workspace.ts"
+import { type OpenWorkspace, originOf, scopesOf } from "../../workspace/Workspace.ts"
 import {
   boundRows,
   type Presentation,
@@ -133,7 +133,7 @@ export const readPresented = (
  */
 const isFor = (resources: ReadonlyArray<string> | null, path: string, base: string): boolean => {
   if (resources === null) return true
-  const called = new URL(new URL(base).origin + path).href
+  const called = new URL(originOf(base) + path).href
   return resources.some((one) => covers([one], called) && meet(one, base))
 }
 
