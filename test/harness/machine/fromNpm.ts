@@ -35,7 +35,17 @@ export const installByNpm = Effect.fnUntraced(function* (packed: Packed) {
   const spec = `${packed.package}@${packed.version}`
   const { status, stderr } = yield* runProgram(
     "npm",
-    ["install", "--ignore-scripts", "--no-save", "--no-package-lock", "--prefix", draft, spec],
+    [
+      "install",
+      "--ignore-scripts",
+      "--no-save",
+      "--no-package-lock",
+      "--no-audit",
+      "--no-fund",
+      "--prefix",
+      draft,
+      spec
+    ],
     { cwd: draft, env: process.env }
   )
   const runs = status === 0 && (yield* packed.isGood(within(draft, packed)))
