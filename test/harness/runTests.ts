@@ -16,8 +16,8 @@ const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
 /** Milliseconds. Starting servers on a busy machine takes longer than `bun test`'s five seconds. */
 const limitPerTest = 180_000
 
-/** Half of a file's time is waiting for servers and browsers, so two more than there are processors; each takes memory. */
-const filesAtOnce = Math.min(4, availableParallelism() + 2)
+/** Half of a file's time is waiting for servers and browsers, so one more than there are processors; each takes memory. */
+const filesAtOnce = Math.min(3, availableParallelism() + 1)
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
