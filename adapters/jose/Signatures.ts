@@ -131,13 +131,16 @@ const atTurnsEnd = (settle: () => void): void => {
  * What the platform's threads finish in one turn of the event loop goes on together, at its end: one after the other, the
  * rest of many requests takes half the time, and what they write leaves at once.
  */
-const tried = <A>(reason: SignatureFault["reason"], task: () => Promise<A>): Effect.Effect<A, SignatureFault> =>
-  Effect.callback((resume) => {
-    task().then(
-      (value) => atTurnsEnd(() => resume(Effect.succeed(value))),
-      () => atTurnsEnd(() => resume(fault(reason)))
+const together = <A>(work: Promise<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    work.then(
+      (value) => atTurnsEnd(() => resolve(value)),
+      (fault: unknown) => atTurnsEnd(() => reject(fault))
     )
   })
+
+const tried = <A>(reason: SignatureFault["reason"], task: () => Promise<A>): Effect.Effect<A, SignatureFault> =>
+  Effect.tryPromise({ try: () => together(task()), catch: () => new SignatureFault({ reason }) })
 
 /** By the package `jose`, which does the arithmetic by WebCrypto and depends on nothing. */
 export const makeSignatures = (): Signatures["Service"] => {
