@@ -3,7 +3,7 @@ import { formType } from "../http/form.ts"
 import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Services } from "../http/Route.ts"
 import { bearerScheme } from "../oauth/presented/bearer.ts"
 import { scopesWithoutUser } from "../rules/Scope.ts"
-import { basePath, endpointUrl, scopesOf, type Workspace } from "../workspace/Workspace.ts"
+import { basePath, endpointUrl, originOf, scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { type Components, makeComponents } from "./Components.ts"
 import { errorSchema, responsesOf, type Surroundings, samplesOf } from "./responses.ts"
 
@@ -146,7 +146,7 @@ const operationOf = (
 /** A well-known document of an issuer with a path lies before that path, so not below the document's server. */
 const placeOf = (workspace: Workspace, path: string) => {
   if (!path.startsWith("/.well-known/") || basePath(workspace.issuer) === "") return { key: path, servers: {} }
-  const { origin } = new URL(workspace.issuer)
+  const origin = originOf(workspace.issuer)
   return { key: endpointUrl(workspace, path).slice(origin.length), servers: { servers: [{ url: origin }] } }
 }
 

@@ -132,7 +132,7 @@ test("oidcc-ensure-registered-redirect-uri: a page, and no way to the address", 
   expect(await tab.locator(`a[href^="${origin}"]`).count()).toBe(0)
 }, 60_000)
 
-test("oidcc-rp-initiated-logout: what is no good request leads nowhere, and the person stays signed in", async () => {
+test("oidcc-rp-initiated-logout: what is no good request leads nowhere, and no person is signed out unasked", async () => {
   const application = await Application.register(server.url, "Ledger", redirectUri, {
     post_logout_redirect_uris: [signedOutUri]
   })
@@ -148,7 +148,10 @@ test("oidcc-rp-initiated-logout: what is no good request leads nowhere, and the 
 
   const refused: ReadonlyArray<readonly [module: string, fields: Readonly<Record<string, string>>]> = [
     ["-bad-post-logout-redirect-uri", { id_token_hint: hint, post_logout_redirect_uri: `${origin}/elsewhere` }],
-    ["-query-added-to-…", { id_token_hint: hint, post_logout_redirect_uri: `${signedOutUri}?foo=bar` }],
+    [
+      "-query-added-to-post-logout-redirect-uri",
+      { id_token_hint: hint, post_logout_redirect_uri: `${signedOutUri}?foo=bar` }
+    ],
     [
       "-modified-id-token-hint",
       { id_token_hint: `eyJhbGciOiJub25lIn0.${hint.split(".")[1]}.`, post_logout_redirect_uri: signedOutUri }
