@@ -43,6 +43,15 @@ export const closely = (options: Options): Options => ({
   warmMillis: Math.min(options.warmMillis, 80)
 })
 
+/**
+ * For what goes on once a signature is there: the compiler joins so much of it into one piece that it takes 40,000
+ * requests and more until the last is compiled, on threads that count.
+ */
+export const warmly = (options: Options): Options => ({
+  ...options,
+  firstWarmRequests: 3 * options.firstWarmRequests
+})
+
 /** For figures within a tenth of each other: from so many rounds the median is known to a few hundredths. */
 export const finely = (options: Options): Options => ({
   ...closely(options),
