@@ -68,6 +68,7 @@ export {
 } from "./ports/Signatures.ts"
 export {
   Conflict,
+  type InsertAndReplace,
   type Json,
   type Kind,
   kinds,
@@ -79,7 +80,8 @@ export {
   Storage,
   StorageScan,
   StorageUnavailable,
-  type StoredRecord
+  type StoredRecord,
+  Taken
 } from "./ports/Storage.ts"
 export { Workspaces } from "./ports/Workspaces.ts"
 export { WorkspaceClash, WorkspaceTable } from "./workspace/WorkspaceTable.ts"

@@ -6,10 +6,11 @@ import {
   type RecordKey,
   Storage,
   StorageScan,
-  StorageUnavailable
+  StorageUnavailable,
+  type Taken
 } from "../../core/ports/Storage.ts"
 import { coalesce } from "../batching/coalesce.ts"
-import { makeBatched, sendBatch, sendBatchPerWorkspace, type Verb } from "./batched.ts"
+import { apart, areApart, makeBatched, sendBatch, sendBatchPerWorkspace, type Verb } from "./batched.ts"
 import { migrate, type PostgresRefusal, PostgresUnreachable, requireUpToDate } from "./migrate.ts"
 import {
   connectionSettings,
@@ -22,7 +23,7 @@ import {
 } from "./Options.ts"
 import { makePool } from "./Pool.ts"
 import { makeSession } from "./Session.ts"
-import { type Found, makeSingle, type Replacement } from "./single.ts"
+import { type Addition, type Found, makeSingle, type Replacement } from "./single.ts"
 import { statementsOf } from "./statements.ts"
 
 /** Larger batches add little speed, and each call waits for more rows. */
@@ -73,14 +74,18 @@ const make = Effect.fnUntraced(function* (
   const statements = forEachKind((kind) => statementsOf(schemaOf(options), kind, alone))
   const session = yield* makeSession(pool, statements, within)
   const { get, insert, list, remove, replace, scan, sweep } = makeSingle(session)
-  const several = makeBatched(session, alone)
+  const several = makeBatched(session, schemaOf(options), alone)
   const send = alone ? sendBatchPerWorkspace : sendBatch
 
-  const lanes = Effect.fnUntraced(function* <Item, A, E>(verb: Verb<Item, A, E>) {
+  const lanes = Effect.fnUntraced(function* <Item, A, E>(
+    verb: Verb<Item, A, E>,
+    sendsOne: (items: ReadonlyArray<Item>) => boolean = () => true
+  ) {
     const byKind = yield* Effect.all(
       forEachKind((kind) =>
         coalesce<Item, A, E | StorageUnavailable>({
-          run: (items, left) => send(verb, kind, items, session.now() + left),
+          run: (items, left) =>
+            sendsOne(items) ? send(verb, kind, items, session.now() + left) : apart(verb, items, session.now() + left),
           // Two writes to one record need separate batches. So do records of two workspaces with one id (`insert` in
           // `batched.ts`).
           same: verb.writes
@@ -117,6 +122,16 @@ const make = Effect.fnUntraced(function* (
     several: several.replace
   })
 
+  const insertsAndReplaces = yield* lanes<Addition, void, Taken | Conflict>(
+    {
+      writes: true,
+      keyOf: ({ record }) => record,
+      one: several.insertAndReplaceOne,
+      several: several.insertAndReplace
+    },
+    areApart
+  )
+
   return Context.make(Storage, {
     get: gets,
     // A removed record may have had this id, and the same version and expiry as this one gets: forget its cached
@@ -126,6 +141,15 @@ const make = Effect.fnUntraced(function* (
       return inserts(record)
     },
     replace: (expected, record) => replaces({ expected, record }),
+    // A statement on two tables is not one shard's.
+    ...(alone
+      ? {}
+      : {
+          insertAndReplace: (added: ReadonlyArray<NewRecord>, expected: number, record: NewRecord) => {
+            for (const one of added) session.caches[one.kind]?.forget(one)
+            return insertsAndReplaces({ added, expected, record })
+          }
+        }),
     remove,
     list,
     sweep

@@ -4,7 +4,8 @@ import {
   type Kind,
   type NewRecord,
   type RecordKey,
-  type StorageUnavailable
+  type StorageUnavailable,
+  Taken
 } from "../../core/ports/Storage.ts"
 import { toKeyText } from "../records/KeyText.ts"
 import { isRowsFault } from "./outcome.ts"
@@ -20,7 +21,8 @@ import {
   workspacesOf
 } from "./rows.ts"
 import { type Session, type Trouble, told } from "./Session.ts"
-import { byKey, type Found, type Replacement } from "./single.ts"
+import { type Addition, byKey, type Found, type Replacement } from "./single.ts"
+import { insertAndReplaceOf } from "./statements.ts"
 
 type Answers<A, E> = ReadonlyArray<Exit.Exit<A, E | StorageUnavailable>>
 
@@ -35,8 +37,35 @@ export interface Verb<Item, A, E> {
 const nothing: Exit.Exit<Found> = Exit.succeed(Option.none())
 
 /** One statement for several calls. `alone`: all are of one workspace, as the statements then require. */
-export const makeBatched = ({ caches, read, statements, write }: Session, alone: boolean) => {
+export const makeBatched = ({ caches, read, statements, write }: Session, schema: string, alone: boolean) => {
   const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
+
+  /** All that is added is of one kind. No two items have one id, and nothing is added twice. */
+  const insertAndReplace = (
+    kind: Kind,
+    items: ReadonlyArray<Addition>,
+    until: number
+  ): Effect.Effect<Answers<void, Taken | Conflict>, Trouble> => {
+    const sorted = [...items].sort((a, b) => byKey(a.record, b.record))
+    const records = sorted.map(({ record }) => record)
+    const added = sorted.flatMap((one) => one.added).sort(byKey)
+    const [first] = added
+    if (first === undefined) return Effect.die(new Error("nothing is added"))
+    const inserted = [workspacesOf(added), idsOf(added), ownersOf(added), expiriesOf(added), bodiesOf(added)]
+    const versions = numberArray(sorted.map(({ expected }) => expected))
+    const replaced = [workspacesOf(records), idsOf(records), versions, expiriesOf(records), bodiesOf(records)]
+    const needs = JSON.stringify(sorted.map((one) => one.added.map(({ id }) => toKeyText(id))))
+    const parameters = [...inserted, ...replaced, sorted.length, needs]
+    return Effect.map(write(insertAndReplaceOf(schema, first.kind, kind), parameters, until), (rows) => {
+      const isNew = new Set(rows.map(([id]) => id))
+      const written = new Set(rows.map(([, n]) => sorted[Number(n) - 1]))
+      return items.map((addition) => {
+        const taken = addition.added.find(({ id }) => !isNew.has(toKeyText(id)))
+        if (taken !== undefined) return Exit.fail(new Taken({ id: taken.id }))
+        return written.has(addition) ? Exit.void : Exit.fail(new Conflict())
+      })
+    })
+  }
 
   return {
     get: (kind: Kind, keys: ReadonlyArray<RecordKey>, until: number) => {
@@ -73,11 +102,25 @@ export const makeBatched = ({ caches, read, statements, write }: Session, alone:
         const written = new Set(rows.map(([n]) => sorted[Number(n) - 1]))
         return replacements.map((replacement) => (written.has(replacement) ? Exit.void : Exit.fail(new Conflict())))
       })
-    }
+    },
+
+    insertAndReplace,
+
+    insertAndReplaceOne: (item: Addition, until: number): Effect.Effect<void, Taken | Conflict | StorageUnavailable> =>
+      Effect.flatMap(
+        Effect.mapError(insertAndReplace(item.record.kind, [item], until), told(true)),
+        ([answer]) => answer ?? unanswered
+      )
   }
 }
 
-const apart = <Item, A, E>(
+/** Whether one statement can tell what becomes of each of these. */
+export const areApart = (items: ReadonlyArray<Addition>): boolean => {
+  const added = items.flatMap((one) => one.added)
+  return new Set(added.map(({ id }) => id)).size === added.length && new Set(added.map(({ kind }) => kind)).size === 1
+}
+
+export const apart = <Item, A, E>(
   verb: Verb<Item, A, E>,
   items: ReadonlyArray<Item>,
   until: number

@@ -20,6 +20,11 @@ export interface Replacement {
   readonly record: NewRecord
 }
 
+/** The same with records that have to be new. */
+export interface Addition extends Replacement {
+  readonly added: ReadonlyArray<NewRecord>
+}
+
 export type Found = Option.Option<StoredRecord>
 
 const orConflict = (rows: Rows): Effect.Effect<void, Conflict> =>

@@ -27,6 +27,28 @@ export interface Statements {
 }
 
 /**
+ * Inserts rows of one kind and replaces rows of another, each where all that it goes with was inserted: `$12` has their
+ * ids, as an array for each. Answers what was inserted, by id, and what was replaced, by position. The last `WITH` that
+ * reads `added` waits for all of it.
+ */
+export const insertAndReplaceOf = (schema: string, added: Kind, kind: Kind): string => `WITH added AS (
+  INSERT INTO ${tableOf(schema, added)} (workspace, id, owner, version, expires, body)
+  SELECT a.workspace, a.id, a.owner, 1, a.expires, a.body
+  FROM (SELECT unnest($1::text[]) AS workspace, unnest($2::text[]) AS id, unnest($3::text[]) AS owner,
+    unnest($4::bigint[]) AS expires, jsonb_array_elements($5::jsonb) AS body) a
+  ON CONFLICT (workspace, id) DO NOTHING RETURNING id
+), replaced AS (
+  UPDATE ${tableOf(schema, kind)} t SET version = t.version + 1, expires = u.expires, body = u.body
+  FROM (SELECT unnest($6::text[]) AS workspace, unnest($7::text[]) AS id, unnest($8::bigint[]) AS version,
+    unnest($9::bigint[]) AS expires, jsonb_array_elements($10::jsonb) AS body, generate_series(1, $11::int) AS n,
+    jsonb_array_elements($12::jsonb) AS needs) u
+  WHERE t.workspace = u.workspace AND t.id = u.id AND t.version = u.version
+    AND (SELECT coalesce(jsonb_agg(id), '[]') FROM added) @> u.needs
+  RETURNING u.n
+)
+SELECT id, NULL::int AS n FROM added UNION ALL SELECT NULL, n FROM replaced`
+
+/**
  * `alone`: all rows are of one workspace, the plain value `$1`, so that Citus can route to its shard. Otherwise `$1`
  * is an array like the others.
  */

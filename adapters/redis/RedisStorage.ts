@@ -5,14 +5,15 @@ import {
   type NewRecord,
   type RecordKey,
   type Storage,
-  StorageUnavailable
+  StorageUnavailable,
+  Taken
 } from "../../core/ports/Storage.ts"
 import { type Coalescing, coalesce } from "../batching/coalesce.ts"
 import { ParseCache } from "../records/ParseCache.ts"
 import { lineOf, ownerKey, pathOf, placeOf } from "./RecordPlace.ts"
 import { fetchRecords, listOwned, notDone, onceSettled, strike, type Wanted } from "./reads.ts"
 import { dueText, expiryText, firstValue, jsonOf, parseHead, type StoredValue } from "./StoredValue.ts"
-import { insertScript, removeScript, replaceScript } from "./scripts.ts"
+import { insertAndReplaceScript, insertScript, removeScript, replaceScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
 import type { Deadline, Wire } from "./Wire.ts"
 
@@ -69,6 +70,13 @@ interface Replacement {
 
 type Replaced = Exit.Exit<void, Conflict | StorageUnavailable>
 
+const replacing = ({ expected, lifetime, record }: Replacement): ReadonlyArray<string> => [
+  `${expected}`,
+  expiryText(record.expiresAt),
+  lifetime,
+  JSON.stringify(record.body)
+]
+
 /**
  * Compares and sets each item, in order, in one script; on a cluster all must be of one shard. Serializing here, in
  * one loop, costs less than in each call.
@@ -81,10 +89,10 @@ export const replaceRecords = (
 ): Effect.Effect<ReadonlyArray<Replaced>, StorageUnavailable> => {
   const keys: Array<string> = []
   const args: Array<string> = []
-  for (const { expected, lifetime, record } of replacements) {
-    const place = placeOf(prefix, pathOf(record))
+  for (const replacement of replacements) {
+    const place = placeOf(prefix, pathOf(replacement.record))
     keys.push(place.record, place.shard)
-    args.push(`${expected}`, expiryText(record.expiresAt), lifetime, JSON.stringify(record.body))
+    args.push(...replacing(replacement))
   }
   return Effect.map(wire.run(replaceScript, keys, args, deadline), (answer) =>
     replacements.map((_, at) => (typeof answer === "string" ? meaningOf(answer[at]) : unreadable))
@@ -140,28 +148,56 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
 
   const recordIn = Option.map(({ record }: StoredValue) => record)
 
+  /** What the scripts take to insert it: its keys, its owner's list, and arguments, the last of them its line there. */
+  const insertion = (record: NewRecord, now: number) => {
+    const { path, record: key, shard } = placeOf(prefix, pathOf(record))
+    const entry = keeping.entryAt(now)
+    const value = firstValue(record, entry)
+    const args = [path, value, dueText(record.expiresAt), lifetime(record.expiresAt, now)]
+    return { keys: [key, shard], list: ownerKey(prefix, record), args, line: lineOf(record.id, entry) }
+  }
+
   const insert = Effect.fnUntraced(function* (
     record: NewRecord
   ): Effect.fn.Return<void, Conflict | StorageUnavailable> {
     const deadline = wire.deadline()
-    const now = yield* Clock.currentTimeMillis
-    const { path, record: key, shard } = placeOf(prefix, pathOf(record))
-    const entry = keeping.entryAt(now)
-    const list = ownerKey(prefix, record)
-    const line = lineOf(record.id, entry)
-
+    const { args, keys, line, list } = insertion(record, yield* Clock.currentTimeMillis)
+    if (gathering.several) {
+      const done = yield* wire.run(insertScript, [...keys, list], [...args, line], deadline)
+      return done === 1 ? undefined : yield* new Conflict()
+    }
     // The list is in another hash slot, so it cannot change together with the record. Write the line first: a stale
     // line is struck later, but a record without a line would never be listed.
     yield* Effect.mapError(wire.ask("zadd", [list, 0, line], deadline), notDone)
-    const done = yield* wire.run(
-      insertScript,
-      [key, shard],
-      [path, firstValue(record, entry), dueText(record.expiresAt), lifetime(record.expiresAt, now)],
-      deadline
-    )
+    const done = yield* wire.run(insertScript, keys, args, deadline)
     if (done === 1) return
     yield* strike(wire, list, [line], deadline)
     return yield* new Conflict()
+  })
+
+  const insertAndReplace = Effect.fnUntraced(function* (
+    added: ReadonlyArray<NewRecord>,
+    expected: number,
+    record: NewRecord
+  ): Effect.fn.Return<void, Taken | Conflict | StorageUnavailable> {
+    const now = yield* Clock.currentTimeMillis
+    const insertions = added.map((one) => insertion(one, now))
+    const place = placeOf(prefix, pathOf(record))
+    const keys = [
+      ...insertions.flatMap(({ keys }) => keys),
+      place.record,
+      place.shard,
+      ...insertions.map(({ list }) => list)
+    ]
+    const args = [
+      ...insertions.flatMap(({ args, line }) => [...args, line]),
+      ...replacing({ expected, record, lifetime: lifetime(record.expiresAt, now) })
+    ]
+    const answer = yield* wire.run(insertAndReplaceScript, keys, args, wire.deadline())
+    if (typeof answer !== "string") return yield* unreadable
+    const taken = added[answer.indexOf("0")]
+    if (taken !== undefined) return yield* new Taken({ id: taken.id })
+    return yield* meaningOf(answer[added.length])
   })
 
   const gets = yield* batched(wire, gathering, {
@@ -193,6 +229,7 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
     },
     insert,
     replace,
+    ...(gathering.several ? { insertAndReplace } : {}),
     remove,
     list: (listing) => listOwned(wire, keeping, listing),
     sweep: (before, limit) => sweepShards(wire, prefix, before, limit)

@@ -11,25 +11,29 @@ const script = (lua: string): Script => ({ lua, sha: createHash("sha1").update(l
 // An index never has a later time than the record: `replace` leaves the index alone when an expiry moves away, as
 // each refresh does, and `sweep` corrects it.
 
-/** Keys: record, shard. Arguments: path, value, due, lifetime in ms ("0" for none). */
-export const insertScript = script(`
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
-if ARGV[4] == '0' then
-  redis.call('SET', KEYS[1], ARGV[2])
-else
-  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[4])
+const insertOne = `
+local function insert(record, shard, path, value, due, lifetime)
+  redis.call('ZADD', shard, due, path)
+  if lifetime == '0' then
+    redis.call('SET', record, value)
+  else
+    redis.call('SET', record, value, 'PX', lifetime)
+  end
 end
+`
+
+/**
+ * Keys: record, shard, and the owner's list where a script may name keys of several slots. Arguments: path, value, due,
+ * lifetime in ms ("0" for none), and the list's line.
+ */
+export const insertScript = script(`${insertOne}
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if KEYS[3] then redis.call('ZADD', KEYS[3], 0, ARGV[5]) end
+insert(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 return 1
 `)
 
-/**
- * Keys: a record and its shard, for each record. Arguments: expected version, expiresAt ("-" for never), lifetime in
- * ms, body, for each. Answers a letter for each: 1 replaced, 0 conflict, E another error. An error of one record must
- * not stop the others, so nothing here may raise. A server that refuses writes raises its own error, but only before
- * the first write.
- */
-export const replaceScript = script(`
+const replaceOne = `
 local function replace(record, shard, expected, expires, lifetime, body)
   local stored = redis.pcall('GET', record)
   if not stored then return '0' end
@@ -48,6 +52,15 @@ local function replace(record, shard, expected, expires, lifetime, body)
   end
   return '1'
 end
+`
+
+/**
+ * Keys: a record and its shard, for each record. Arguments: expected version, expiresAt ("-" for never), lifetime in
+ * ms, body, for each. Answers a letter for each: 1 replaced, 0 conflict, E another error. An error of one record must
+ * not stop the others, so nothing here may raise. A server that refuses writes raises its own error, but only before
+ * the first write.
+ */
+export const replaceScript = script(`${replaceOne}
 local done = {}
 local written = false
 for key = 1, #KEYS, 2 do
@@ -59,6 +72,31 @@ for key = 1, #KEYS, 2 do
   done[#done + 1] = letter
 end
 return table.concat(done)
+`)
+
+/**
+ * Keys: record and shard of each that is new, then of the one to replace, then the lists of the new ones. Arguments: what
+ * an insert takes for each that is new, then what a replacement takes. Answers a letter for each that is new: 1 inserted,
+ * 0 there before; only where none was is anything written, and the letter of the replacement follows.
+ */
+export const insertAndReplaceScript = script(`${insertOne}${replaceOne}
+local new = (#KEYS - 2) / 3
+local there = {}
+local taken = false
+for n = 1, new do
+  local found = redis.call('EXISTS', KEYS[n * 2 - 1]) == 1
+  taken = taken or found
+  there[n] = found and '0' or '-'
+end
+if taken then return table.concat(there) end
+for n = 1, new do
+  local at = n * 5 - 4
+  redis.call('ZADD', KEYS[new * 2 + 2 + n], 0, ARGV[at + 4])
+  insert(KEYS[n * 2 - 1], KEYS[n * 2], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+end
+local at = new * 5 + 1
+local letter = replace(KEYS[new * 2 + 1], KEYS[new * 2 + 2], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+return string.rep('1', new) .. letter
 `)
 
 /** Keys: record, shard. Arguments: path. Answers the record's first line, or nothing. */
@@ -97,4 +135,10 @@ end
 return removed
 `)
 
-export const allScripts: ReadonlyArray<Script> = [insertScript, replaceScript, removeScript, sweepScript]
+export const allScripts: ReadonlyArray<Script> = [
+  insertScript,
+  replaceScript,
+  insertAndReplaceScript,
+  removeScript,
+  sweepScript
+]

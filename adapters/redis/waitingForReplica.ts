@@ -27,7 +27,7 @@ const most = 10_000
 /** What is written to ask about the writes before it is worth nothing later. */
 const markMillis = 60_000
 
-/** Of scripts' keys: each record stands before its shard. */
+/** Of scripts' keys: each record stands before its shard. Some name lists after that, where more waits than has to. */
 const recordsOf = (keys: ReadonlyArray<string>): ReadonlyArray<string> => keys.filter((_, at) => at % 2 === 0)
 
 /**

@@ -58,10 +58,11 @@ import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
 import type { IdTokens, WriteIdToken } from "./IdTokens.ts"
 import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
-import { beside, type Once, type Spent } from "./Once.ts"
+import type { Once } from "./Once.ts"
 import type { Openings } from "./Openings.ts"
 import type { Listed, Records } from "./Records.ts"
-import { cleanUpOrWarn, type First, makeGrantDecisions } from "./transact.ts"
+import { beginHeld, beside, bothSpent, type Spending, spendingOf } from "./Spending.ts"
+import { beforeWriting, cleanUpOrWarn, type First, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -119,7 +120,7 @@ export interface TokenRequest {
   /** Where it may have none yet, and asks for its own grant: the same, asked only where there are tokens for it. */
   readonly record?: (() => Effect.Effect<AuthenticatedClient, Fault>) | undefined
   /** Nothing is written and nothing handed out before. */
-  readonly spent: Spent
+  readonly spending: Spending | undefined
 }
 
 /** Every step of the protocol that touches a grant: open the token, decide, keep, seal the answer. */
@@ -158,7 +159,7 @@ export interface Grants {
     by: AuthenticatedClient,
     text: string,
     unproven: Unproven,
-    spent: Spent<R>
+    spending: Spending<R> | undefined
   ) => Effect.Effect<GrantId | undefined, Storing | TooManyRequests | R>
   readonly revokeGrant: (
     workspace: WorkspaceId,
@@ -344,23 +345,20 @@ export const makeGrants = ({
       )
     )
   }
-  /** Used up, for every process: of two requests that show one proof, the second is refused. */
-  const useUp = (
-    workspace: WorkspaceId,
-    { single }: Proof
-  ): Effect.Effect<void, InvalidDpopProof | StorageUnavailable> =>
-    once.spend(workspace, single, hexOf(entropy.bytes(serialLength)))
+
+  /** Who uses a proof up, for every process: of two requests that show one proof, the second is refused. */
+  const user = () => hexOf(entropy.bytes(serialLength))
 
   /** The proof is verified and used up beside what the request spends otherwise. */
   const proven = <A>(
     workspace: WorkspaceId,
-    proof: Proof,
-    spent: Spent,
-    rest: (spent: Spent) => Effect.Effect<A, Fault>
+    { holds, single }: Proof,
+    spending: Spending | undefined,
+    rest: (spending: Spending | undefined) => Effect.Effect<A, Fault>
   ): Effect.Effect<A, Fault> =>
-    Effect.flatMap(proof.holds, () =>
-      beside<A, Fault, Fault>(useUp(workspace, proof), (used) =>
-        rest(spent === undefined || used === undefined ? (spent ?? used) : Effect.andThen(spent, used))
+    Effect.flatMap(holds, () =>
+      beside<A, Fault, Fault>(once.spending(workspace, single, user(), Effect.fail), (used) =>
+        rest(used === undefined ? spending : bothSpent(spending, used))
       )
     )
 
@@ -380,7 +378,7 @@ export const makeGrants = ({
     const found = () => accessOf(workspace, token, binding, now)
     // A use is one whose proof held, and was not used up before.
     return Effect.map(
-      Effect.flatMap(proof.holds, () => beside(useUp(workspace.id, proof), found)),
+      Effect.flatMap(proof.holds, () => beside(spendingOf(once.spend(workspace.id, proof.single, user())), found)),
       saw
     )
   }
@@ -447,7 +445,7 @@ export const makeGrants = ({
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
       const note = () => noted(workspace.id, by.client, mark, now)
-      const before = first()
+      const before = beforeWriting(first)
       const issued = Effect.mapEager(before === undefined ? note() : Effect.flatMapEager(before, note), () => {
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
@@ -476,10 +474,11 @@ export const makeGrants = ({
   ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
 
   const issue: Grants["issue"] = (workspace, row, request) => {
-    const { admit, by, form, unproven } = request
+    const { admit, by, form, spending, unproven } = request
     if (row.gather === undefined) return issueOn(workspace, row, request, undefined)
     const gathered = Effect.result(row.gather(form, by, sourcesAt(workspace, instantOf(clock))))
-    return Effect.flatMap(gathered, (evidence) =>
+    const begin = beginHeld(spending)
+    return Effect.flatMap(begin === undefined ? gathered : Effect.andThen(begin, gathered), (evidence) =>
       Result.isSuccess(evidence)
         ? admit === undefined
           ? issueOn(workspace, row, request, evidence.success)
@@ -493,7 +492,7 @@ export const makeGrants = ({
   const issueOn = (
     workspace: OpenWorkspace,
     row: GrantType,
-    { by, form, proof, record, resources, sender, spent, taken, unproven }: TokenRequest,
+    { by, form, proof, record, resources, sender, spending, taken, unproven }: TokenRequest,
     evidence: unknown
   ): Effect.Effect<Issued, Fault> => {
     const now = instantOf(clock)
@@ -506,7 +505,10 @@ export const makeGrants = ({
     const { form: opened, from, grant } = about.success
     const local = policyAt(policy, workspace)
     const asks = by.client.accessTokenFormat === "jwt" || anyTerms(workspace)
-    const issued = (spent: Spent, jwt?: Result.Result<WriteJwt, Fault>): Effect.Effect<Issued, Fault> => {
+    const issued = (
+      spending: Spending | undefined,
+      jwt?: Result.Result<WriteJwt, Fault>
+    ): Effect.Effect<Issued, Fault> => {
       let live: Grant | undefined
       let writeJwt: WriteJwt | undefined
       let identity: Identity | undefined
@@ -544,22 +546,19 @@ export const makeGrants = ({
         return asks ? keepingTo(decision) : decision
       }
       /** Gets the ID token's writer first: without a key that signs, nothing is spent. */
-      const first = (): Spent => {
-        if (idTokens === undefined || identity === undefined || writeIdToken !== undefined) return spent
-        const ready = Effect.mapEager(
-          idTokens.writer(workspace, by.client, identity, policy.accessTtl, now),
-          (write): void => {
-            writeIdToken = write
-          }
-        )
-        return spent === undefined ? ready : Effect.andThen(ready, spent)
-      }
+      const ready = (): Effect.Effect<void, Fault> | undefined =>
+        idTokens === undefined || identity === undefined || writeIdToken !== undefined
+          ? undefined
+          : Effect.mapEager(idTokens.writer(workspace, by.client, identity, policy.accessTtl, now), (write): void => {
+              writeIdToken = write
+            })
+      const first: First<Fault> = { ready, spending }
       /** Of a client that there is no record of: what is refused writes none, and nothing is granted without one. */
       const unrecorded = (): Effect.Effect<Result.Result<Tokens, Fault>, Fault> => {
         if (record === undefined) return clientGone
         const { outcome } = decideOn(undefined)
         if (Result.isFailure(outcome)) return Effect.succeed(outcome)
-        const before = first()
+        const before = beforeWriting(first)
         const recorded = before === undefined ? record() : Effect.andThen(before, record())
         return Effect.flatMap(recorded, (recorded) => {
           step = { ...step, by: recorded }
@@ -583,11 +582,11 @@ export const makeGrants = ({
       })
     }
     // The key first: once a code is spent, a client without an answer would be taken for a thief.
-    const keyed = (all: Spent) =>
+    const keyed = (all: Spending | undefined) =>
       mayBeJwt(by.client, workspace)
         ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, by.client, local, now)), (jwt) => issued(all, jwt))
         : issued(all)
-    const answered = () => (proof === undefined ? keyed(spent) : proven(workspace.id, proof, spent, keyed))
+    const answered = () => (proof === undefined ? keyed(spending) : proven(workspace.id, proof, spending, keyed))
     if (!isPublic(by.client)) {
       return row.allowance === undefined
         ? answered()
@@ -692,7 +691,7 @@ export const makeGrants = ({
       by: AuthenticatedClient,
       text: string,
       unproven: Unproven,
-      spent: Spent<R>
+      spending: Spending<R> | undefined
     ): Effect.fn.Return<GrantId | undefined, Storing | TooManyRequests | R> {
       const now = instantOf(clock)
       const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
@@ -704,7 +703,7 @@ export const makeGrants = ({
       if (isPublic(by.client)) yield* takeOfGrant(workspace.id, by, token.grant)
       const decideOn = (grant: Grant | undefined) =>
         grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
-      const outcome = yield* decide(workspace.id, token.grant, decideOn, () => spent)
+      const outcome = yield* decide(workspace.id, token.grant, decideOn, { spending })
       if ((yield* Effect.fromResult(outcome)) === "revoked") return token.grant
       yield* unproven()
       return undefined

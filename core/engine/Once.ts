@@ -1,13 +1,12 @@
-import { Effect, Fiber, Schema } from "effect"
-import type { Fault } from "../http/Fault.ts"
+import { Effect, Schema } from "effect"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { type GoodOnce, Purpose } from "../rules/GoodOnce.ts"
 import { Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { isThere } from "./ClientChanges.ts"
-import { makeRecords, type RecordKind } from "./Records.ts"
+import { makeRecords, newRecord, type RecordKind } from "./Records.ts"
+import { Held, type Spending } from "./Spending.ts"
 
 /** Something that was taken. It is only ever inserted, so that of two that take it the store tells one. */
 const Taken = Schema.Struct({
@@ -49,16 +48,32 @@ export interface Once {
     shown: GoodOnce<E>,
     by: string
   ) => Effect.Effect<void, E | StorageUnavailable>
+  /**
+   * The same, begun with what the request reads or writes; over a store that makes one step of no two verbs, at once.
+   * `refuse`: what another request with the same gets.
+   */
+  readonly spending: <E extends Refusal, R>(
+    workspace: WorkspaceId,
+    shown: GoodOnce<E>,
+    by: string,
+    refuse: (refusal: E) => Effect.Effect<never, R>
+  ) => Spending<R | StorageUnavailable>
 }
 
 export const makeOnce = (storage: Storage["Service"]): Once => {
   const records = makeRecords(storage, onceKind)
+  const takenBy = (purpose: Purpose, value: string, by: string, expiresAt: Instant): Taken => ({
+    id: digestOf(`${purpose} ${value}`),
+    purpose,
+    by,
+    expiresAt
+  })
   const take: Once["take"] = (workspace, purpose, value, by, expiresAt) => {
-    const id = digestOf(`${purpose} ${value}`)
-    const inserted = Effect.mapEager(records.insert(workspace, { id, purpose, by, expiresAt }, "take"), () => true)
+    const taken = takenBy(purpose, value, by, expiresAt)
+    const inserted = Effect.mapEager(records.insert(workspace, taken, "take"), () => true)
     return Effect.catchEager(inserted, (fault) =>
       fault._tag === "Conflict"
-        ? Effect.mapEager(records.get(workspace, id), (kept) => kept?.value.by === by)
+        ? Effect.mapEager(records.get(workspace, taken.id), (kept) => kept?.value.by === by)
         : Effect.fail(fault)
     )
   }
@@ -67,25 +82,20 @@ export const makeOnce = (storage: Storage["Service"]): Once => {
     spend: (workspace, { purpose, refusal, until, value }, by) =>
       Effect.flatMapEager(take(workspace, purpose, value, by, until), (isFirst) =>
         isFirst ? Effect.void : Effect.fail(refusal)
+      ),
+    spending: (workspace, { purpose, refusal, until, value }, by, refuse) => {
+      const spend = () =>
+        Effect.flatMapEager(take(workspace, purpose, value, by, until), (isFirst) =>
+          isFirst ? Effect.void : refuse(refusal)
+        )
+      if (storage.insertAndReplace === undefined) return { held: [], spent: spend() }
+      const record = newRecord(onceKind, workspace, takenBy(purpose, value, by, until), "take")
+      const held = new Held(
+        record,
+        Effect.suspend(spend),
+        Effect.suspend(() => refuse(refusal))
       )
+      return { held: [held], spent: held.spent }
+    }
   }
-}
-
-/** Ends once a request has what it spends: succeeded, and it may write and hand out. `undefined`: it spends nothing. */
-export type Spent<E = Fault> = Effect.Effect<void, E> | undefined
-
-/**
- * Spends beside the rest of a request, so that it costs no round trip of its own: what the rest reads leaves in the same
- * turn. The rest awaits `spent` before it writes; whatever it comes to, it is answered only if all was spent.
- */
-export const beside = <A, E, R>(
-  spending: Spent<R>,
-  rest: (spent: Spent<R>) => Effect.Effect<A, E>
-): Effect.Effect<A, E | R> => {
-  if (spending === undefined) return rest(undefined)
-  if (isThere(spending)) return Effect.flatMapEager(spending, () => rest(undefined))
-  return Effect.flatMap(Effect.forkChild(spending, { startImmediately: true }), (fiber): Effect.Effect<A, E | R> => {
-    const spent = Fiber.join(fiber)
-    return Effect.flatMap(Effect.exit(rest(spent)), (answer) => Effect.flatMap(spent, () => answer))
-  })
 }

@@ -5,10 +5,12 @@ import {
   type Conflict,
   type Json,
   type Kind,
+  type NewRecord,
   type Slice,
   type Storage,
   StorageUnavailable,
-  type StoredRecord
+  type StoredRecord,
+  type Taken
 } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -49,6 +51,14 @@ export interface Records<A> {
     value: A,
     command: string
   ) => Effect.Effect<void, Conflict | StorageUnavailable>
+  /** The same with records of another kind that are new; `undefined` where the store makes one step of no two verbs. */
+  readonly replaceWith?: (
+    added: ReadonlyArray<NewRecord>,
+    workspace: WorkspaceId,
+    expected: number,
+    value: A,
+    command: string
+  ) => Effect.Effect<void, Taken | Conflict | StorageUnavailable> | undefined
   readonly remove: (workspace: WorkspaceId, id: string) => Effect.Effect<void, StorageUnavailable>
   readonly list: (workspace: WorkspaceId, owner: string, slice: Slice) => Effect.Effect<Listed<A>, StorageUnavailable>
 }
@@ -98,6 +108,19 @@ export const decodeBody = <A>(
   }
 }
 
+const recordOf = <A>(kind: RecordKind<A>, workspace: WorkspaceId, value: A, body: Fields): NewRecord => ({
+  workspace,
+  kind: kind.kind,
+  id: kind.id(value),
+  owner: kind.owner(value),
+  expiresAt: kind.expiresAt(value),
+  body
+})
+
+/** What an insert of this value writes. */
+export const newRecord = <A>(kind: RecordKind<A>, workspace: WorkspaceId, value: A, command: string): NewRecord =>
+  recordOf(kind, workspace, value, encodeBody(kind, value, command))
+
 const nothing = Effect.succeed(undefined)
 
 /** The view of a kind over a store, with a cache where requests read its records over and over. */
@@ -113,15 +136,6 @@ export const makeRecords = <A>(
     const message = `a ${kind.kind} record ${decoded.failure}`
     return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
   }
-
-  const recordOf = (workspace: WorkspaceId, value: A, body: Fields) => ({
-    workspace,
-    kind: kind.kind,
-    id: kind.id(value),
-    owner: kind.owner(value),
-    expiresAt: kind.expiresAt(value),
-    body
-  })
 
   /** `version`: the one that the write makes. */
   const remembering = <E>(
@@ -151,12 +165,17 @@ export const makeRecords = <A>(
       }),
     insert: (workspace, value, command) => {
       const body = encodeBody(kind, value, command)
-      return remembering(storage.insert(recordOf(workspace, value, body)), workspace, body, 1, value, command)
+      return remembering(storage.insert(recordOf(kind, workspace, value, body)), workspace, body, 1, value, command)
     },
     replace: (workspace, expected, value, command) => {
       const body = encodeBody(kind, value, command)
-      const write = storage.replace(expected, recordOf(workspace, value, body))
+      const write = storage.replace(expected, recordOf(kind, workspace, value, body))
       return remembering(write, workspace, body, expected + 1, value, command)
+    },
+    replaceWith: (added, workspace, expected, value, command) => {
+      const body = encodeBody(kind, value, command)
+      const write = storage.insertAndReplace?.(added, expected, recordOf(kind, workspace, value, body))
+      return write && remembering(write, workspace, body, expected + 1, value, command)
     },
     remove: (workspace, id) => {
       const removal = storage.remove({ workspace, kind: kind.kind, id })

@@ -11,6 +11,7 @@ import { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Kept, TtlCache } from "./caches.ts"
 import type { Records } from "./Records.ts"
+import { beginHeld, type Held, type Spending } from "./Spending.ts"
 
 const attempts = 16
 /** The first few meet on one machine and are over at once; only a crowd has to be spread out. */
@@ -25,8 +26,12 @@ const pause = (attempt: number, entropy: Entropy["Service"]) => {
   return Effect.sleep(1 + (most * (entropy.bytes(1)[0] ?? 0)) / 255)
 }
 
-/** What a decision that writes waits for, if anything. */
-export type First<R> = () => Effect.Effect<void, R> | undefined
+/** What a decision that writes waits for. */
+export interface First<R> {
+  /** Asked once the decision is made. */
+  readonly ready?: () => Effect.Effect<void, R> | undefined
+  readonly spending: Spending<R> | undefined
+}
 
 /** What a record is to become, by which decision, and on what it was decided. */
 interface Attempt<V, A, E> {
@@ -38,7 +43,7 @@ interface Attempt<V, A, E> {
 /**
  * Read, decide, swap; a lost swap decides again on the record that won. A write whose answer was lost is recognised by
  * its command id, never repeated blindly. A decision that writes is first made on the cached record, unread. Nothing is
- * written before what `first` gives has succeeded; it is asked once the decision is made.
+ * written before what `first` says: what the request spends leaves with the read, or in one step with the write.
  */
 export const transact = <V, A, E, R = never>(
   records: Records<V>,
@@ -53,12 +58,22 @@ export const transact = <V, A, E, R = never>(
   const early = known === undefined ? undefined : decide(known.value)
   if (early?.next !== undefined)
     return swap(transaction, { kept: known, next: early.next, outcome: early.outcome }, true)
-  return Effect.flatMapEager(records.get(workspace, id), (kept) => {
-    const decision = decide(kept?.value)
-    return decision.next === undefined
-      ? Effect.succeed(decision.outcome)
-      : swap(transaction, { kept, next: decision.next, outcome: decision.outcome }, false)
-  })
+  const begin = beginHeld(first?.spending)
+  const read = () =>
+    Effect.flatMapEager(records.get(workspace, id), (kept): Swapped<A, E, R> => {
+      const decision = decide(kept?.value)
+      return decision.next === undefined
+        ? Effect.succeed(decision.outcome)
+        : swap(transaction, { kept, next: decision.next, outcome: decision.outcome }, false)
+    })
+  return begin === undefined ? read() : Effect.flatMap(begin, read)
+}
+
+/** For what is written or handed out otherwise. `undefined`: nothing is waited for. */
+export const beforeWriting = <R>({ ready, spending }: First<R>): Effect.Effect<void, R> | undefined => {
+  const before = ready?.()
+  if (spending === undefined) return before
+  return before === undefined ? spending.spent : Effect.andThen(before, spending.spent)
 }
 
 interface Transaction<V, A, E, R> {
@@ -83,26 +98,76 @@ const swap = <V, A, E, R>(
   attempt: Attempt<V, A, E>,
   unread: boolean
 ): Swapped<A, E, R> => {
-  const first = transaction.first?.()
-  return first === undefined
-    ? swapNow(transaction, attempt, unread)
-    : Effect.flatMapEager(first, () => swapNow(transaction, attempt, unread))
+  const { first } = transaction
+  if (first === undefined) return swapNow(transaction, attempt, unread)
+  const ready = first.ready?.()
+  const spendAndSwap = () => swapSpending(transaction, attempt, unread, first.spending)
+  return ready === undefined ? spendAndSwap() : Effect.flatMapEager(ready, spendAndSwap)
+}
+
+const swapSpending = <V, A, E, R>(
+  transaction: Transaction<V, A, E, R>,
+  attempt: Attempt<V, A, E>,
+  unread: boolean,
+  spending: Spending<R> | undefined
+): Swapped<A, E, R> => {
+  if (spending === undefined) return swapNow(transaction, attempt, unread)
+  const { held, spent } = spending
+  const { kept } = attempt
+  const mayTakeAlong = kept !== undefined && held.length > 0 && held.every(({ isBegun }) => !isBegun)
+  const along = mayTakeAlong ? swapAlong(transaction, attempt, kept, unread, held) : undefined
+  return along ?? Effect.flatMapEager(spent, () => swapNow(transaction, attempt, unread))
+}
+
+/** Takes what the request spends along with the write, where the store can. */
+const swapAlong = <V, A, E, R>(
+  transaction: Transaction<V, A, E, R>,
+  attempt: Attempt<V, A, E>,
+  kept: Kept<V>,
+  unread: boolean,
+  held: ReadonlyArray<Held<R>>
+): Swapped<A, E, R> | undefined => {
+  const { entropy, records, workspace } = transaction
+  const command = hexOf(entropy.bytes(commandLength))
+  const added = held.map(({ record }) => record)
+  const write = records.replaceWith?.(added, workspace, kept.version, attempt.next, command)
+  if (write === undefined) return undefined
+  return Effect.flatMap(Effect.result(write), (written): Swapped<A, E, R> => {
+    const lost = Result.isSuccess(written) ? undefined : written.failure
+    if (lost?._tag === "Taken") {
+      const taken = held.find(({ record }) => record.id === lost.id)
+      return taken?.refuse ?? Effect.die(new Error("the store tells of a record that it was not given"))
+    }
+    // Where the store fell silent, each is asked for by itself before the next write.
+    if (lost?._tag !== "StorageUnavailable") for (const one of held) one.tookAlong()
+    return swapped(transaction, attempt, unread, command, lost)
+  })
 }
 
 const swapNow = <V, A, E, R>(
   transaction: Transaction<V, A, E, R>,
   attempt: Attempt<V, A, E>,
   unread: boolean
-): Swapped<A, E> => {
+): Swapped<A, E, R> => {
   const { entropy, records, workspace } = transaction
   const command = hexOf(entropy.bytes(commandLength))
   const write = save(records, workspace, attempt.kept, attempt.next, command)
-  return Effect.flatMapEager(Effect.result(write), (written): Swapped<A, E> => {
-    if (Result.isSuccess(written)) return Effect.succeed(attempt.outcome)
-    const lost = written.failure
-    if (unread && lost._tag === "Conflict") records.cache?.wasStale(workspace, transaction.id)
-    return retry(transaction, command, attempt, lost)
-  })
+  return Effect.flatMapEager(Effect.result(write), (written) =>
+    swapped(transaction, attempt, unread, command, Result.isSuccess(written) ? undefined : written.failure)
+  )
+}
+
+const swapped = <V, A, E, R>(
+  transaction: Transaction<V, A, E, R>,
+  attempt: Attempt<V, A, E>,
+  unread: boolean,
+  command: string,
+  lost: Conflict | StorageUnavailable | undefined
+): Swapped<A, E, R> => {
+  if (lost === undefined) return Effect.succeed(attempt.outcome)
+  const { records, workspace } = transaction
+  if (unread && lost._tag === "Conflict") records.cache?.wasStale(workspace, transaction.id)
+  return retry(transaction, command, attempt, lost)
 }
 
 const retry = Effect.fnUntraced(function* <V, A, E, R>(
@@ -112,6 +177,7 @@ const retry = Effect.fnUntraced(function* <V, A, E, R>(
   firstLoss: Conflict | StorageUnavailable
 ) {
   const { decide, entropy, id, records, workspace } = transaction
+  const spending = transaction.first?.spending
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
   let attempt = first
@@ -138,6 +204,7 @@ const retry = Effect.fnUntraced(function* <V, A, E, R>(
     const decision = decide(kept?.value)
     if (decision.next === undefined) return decision.outcome
     attempt = { kept, next: decision.next, outcome: decision.outcome }
+    if (spending !== undefined) yield* spending.spent
     const write = save(records, workspace, kept, decision.next, command)
     const next = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
     if (next === undefined) return attempt.outcome

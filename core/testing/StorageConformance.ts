@@ -1,5 +1,6 @@
 import type { Effect } from "effect"
 import type { Storage, StorageScan } from "../ports/Storage.ts"
+import { additionLaws } from "./StorageAdditionLaws.ts"
 import { batchLaws } from "./StorageBatchLaws.ts"
 import { type Law, withSeed } from "./StorageLaw.ts"
 import { listLaws } from "./StorageListLaws.ts"
@@ -16,7 +17,16 @@ import { valueLaws } from "./StorageValueLaws.ts"
  * where it stays between runs, take another seed each time.
  */
 export const storageLaws = (seed: number): ReadonlyArray<Law> =>
-  [...recordLaws, ...raceLaws, ...batchLaws, ...listLaws, ...valueLaws, ...modelLaws, ...sweepLaws].map(withSeed(seed))
+  [
+    ...recordLaws,
+    ...raceLaws,
+    ...batchLaws,
+    ...additionLaws,
+    ...listLaws,
+    ...valueLaws,
+    ...modelLaws,
+    ...sweepLaws
+  ].map(withSeed(seed))
 
 /** What a store promises besides that can be copied. */
 export const storageScanLaws = (seed: number): ReadonlyArray<Law<Storage | StorageScan>> => scanLaws.map(withSeed(seed))

@@ -92,7 +92,7 @@ export const expectGone = Effect.fnUntraced(function* (key: RecordKey) {
 
 /** Fails unless the write is refused with Conflict. */
 export const expectConflict = (
-  write: Effect.Effect<void, Conflict | StorageUnavailable>,
+  write: Effect.Effect<void, Broken>,
   what: string
 ): Effect.Effect<void, LawBroken | StorageUnavailable> =>
   Effect.matchEffect(write, {

@@ -68,6 +68,10 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
       get: (key) => later((storage) => storage.get(key)),
       insert: (record) => later((storage) => storage.insert(record)),
       replace: (expected, record) => later((storage) => storage.replace(expected, record)),
+      /** Nothing asks for it before it has read something. */
+      get insertAndReplace() {
+        return ready?.insertAndReplace
+      },
       remove: (key) => later((storage) => storage.remove(key)),
       list: (listing) => later((storage) => storage.list(listing)),
       sweep: (before, limit) => later((storage) => storage.sweep(before, limit))

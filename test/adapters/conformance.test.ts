@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Layer, Option } from "effect"
 import { layer } from "../../adapters/memory/Memory.ts"
-import { Conflict, type NewRecord, type RecordKey, Storage, type StoredRecord } from "../../core/ports/Storage.ts"
+import {
+  Conflict,
+  type NewRecord,
+  type RecordKey,
+  Storage,
+  type StoredRecord,
+  Taken
+} from "../../core/ports/Storage.ts"
 import { storageLaws } from "../../core/testing/StorageConformance.ts"
 import { batchedStranger, hastyBatches, hastyWithSwapsOfOne, soundBatches } from "./batchedStranger.ts"
 import { seed } from "./seed.ts"
@@ -164,6 +171,42 @@ const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
   "versions from 0": changed((record) => ({ ...record, version: record.version - 1 }))
 }
 
+/** With the verb that does two at once, here one after the other; each of its parts may be a faulty one. */
+const inOneStep = (
+  sound: Verbs,
+  { added = (_, record) => sound.insert(record), replaced = sound.replace, told = (id) => id }: Partial<Steps> = {}
+): Partial<Verbs> => ({
+  insertAndReplace: (records, expected, record) =>
+    Effect.gen(function* () {
+      for (const [n, one] of records.entries()) {
+        yield* Effect.mapError(added(n, one), (fault) =>
+          fault._tag === "Conflict" ? new Taken({ id: told(one.id) }) : fault
+        )
+      }
+      yield* replaced(expected, record)
+    })
+})
+
+interface Steps {
+  readonly added: (n: number, record: NewRecord) => ReturnType<Verbs["insert"]>
+  readonly replaced: Verbs["replace"]
+  readonly told: (id: string) => string
+}
+
+const stepFaults: Readonly<Record<string, (sound: Verbs) => Partial<Steps>>> = {
+  "what is added and overwrites": (sound) => ({ added: (_, record) => put(sound, record) }),
+  "only the first is added": (sound) => ({ added: (n, record) => (n > 0 ? Effect.void : sound.insert(record)) }),
+  "nothing is added": () => ({ added: () => Effect.void }),
+  "nothing is replaced": () => ({ replaced: () => Effect.void }),
+  "a replacement at any version": (sound) => ({
+    replaced: (_, record) =>
+      Effect.flatMap(sound.get(record), (found) =>
+        Option.isSome(found) ? sound.replace(found.value.version, record) : new Conflict()
+      )
+  }),
+  "another id that is told of": () => ({ told: (id) => `${id}x` })
+}
+
 /** How many laws a store breaks. */
 const brokenBy = (store: Layer.Layer<Storage>): Promise<number> =>
   Effect.runPromise(
@@ -179,6 +222,29 @@ describe("the conformance suite finds", () => {
       expect(await brokenBy(faulty(fault)), `seed ${seed}`).toBeGreaterThan(0)
     })
   }
+})
+
+describe("of stores that insert and replace in one step, the suite", () => {
+  test("takes one that is sound", async () => {
+    expect(await brokenBy(faulty(inOneStep)), `seed ${seed}`).toBe(0)
+  })
+
+  for (const [name, fault] of Object.entries(stepFaults)) {
+    test(`refuses one with a fault: ${name}`, async () => {
+      expect(await brokenBy(faulty((sound) => inOneStep(sound, fault(sound)))), `seed ${seed}`).toBeGreaterThan(0)
+    })
+  }
+
+  test("refuses one that replaces whatever was taken", async () => {
+    const heedless = (sound: Verbs): Partial<Verbs> => ({
+      insertAndReplace: (records, expected, record) =>
+        Effect.andThen(
+          Effect.forEach(records, (one) => Effect.ignore(sound.insert(one)), { discard: true }),
+          sound.replace(expected, record)
+        )
+    })
+    expect(await brokenBy(faulty(heedless)), `seed ${seed}`).toBeGreaterThan(0)
+  })
 })
 
 /** With two swaps of one record in a batch, and with the second in the next one. */

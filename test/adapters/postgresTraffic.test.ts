@@ -105,8 +105,7 @@ describe("what the server itself counts", () => {
 })
 
 describe("several processes on one database", () => {
-  test(
-    "no swap is lost or won twice, and there is no deadlock",
+  test.each(["alone", "adding"])("no swap is lost or won twice, and there is no deadlock (%s)", (adding) =>
     within(
       Effect.gen(function* () {
         const url = yield* ownDatabase
@@ -122,7 +121,7 @@ describe("several processes on one database", () => {
         yield* server.say(`ALTER DATABASE ${row?.name} SET deadlock_timeout = '50ms'`)
         const rival = join(import.meta.dir, "postgres/rival.ts")
         const rivals = yield* Effect.all(
-          ["one", "two"].map((name) => runProgram(process.execPath, [rival, url, name, "40", ...ids])),
+          ["one", "two"].map((name) => runProgram(process.execPath, [rival, url, name, adding, "40", ...ids])),
           { concurrency: "unbounded" }
         )
         expect(rivals.map(({ status, stderr }) => ({ status, stderr }))).toEqual([
@@ -140,7 +139,7 @@ describe("several processes on one database", () => {
           yield* server.say("SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()")
         ).toEqual([{ deadlocks: 0 }])
       })
-    )
+    )()
   )
 })
 

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Logger, Result } from "effect"
 import { TestClock } from "effect/testing"
-import type { Kept } from "../../core/engine/caches.ts"
+import { type Kept, RecordCache } from "../../core/engine/caches.ts"
 import type { Records } from "../../core/engine/Records.ts"
+import { Held } from "../../core/engine/Spending.ts"
 import { cleanUpOrWarn, makeGrantDecisions, transact } from "../../core/engine/transact.ts"
 import { answer, answerAndKeep, refuse, refuseAndKeep } from "../../core/grant/Decision.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
 import { revoked } from "../../core/grant/revoke.ts"
-import { Conflict, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Conflict, StorageUnavailable, Taken } from "../../core/ports/Storage.ts"
 import { Contended } from "../../core/rules/Refusal.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { active, after, policy, standing, t0 } from "../grant/given.ts"
@@ -446,7 +447,7 @@ describe("decisions about grants", () => {
     run(
       Effect.gen(function* () {
         const { decisions, on } = shelfOf(own)
-        const no = () => Effect.fail("no")
+        const no = { ready: () => Effect.fail("no"), spending: undefined }
         expect(yield* Effect.flip(decisions.decideOwn(home, own.id, raise, t0, no))).toBe("no")
         yield* decisions.decideOwn(home, own.id, look, t0, no)
         // Also where it is at hand.
@@ -477,8 +478,106 @@ describe("decisions about grants", () => {
         const { decisions } = shelfOf(own)
         // Begun while the write is under way, and read as it was before.
         const between = () => Effect.asVoid(Effect.orDie(decisions.decideOwn(home, own.id, look, t0)))
-        yield* decisions.decide(home, own.id, raise, between)
+        yield* decisions.decide(home, own.id, raise, { ready: between, spending: undefined })
         expect(yield* decisions.decideOwn(home, own.id, look, t0)).toEqual(Result.succeed(1))
+      })
+    ))
+})
+
+/** What a request spends beside a decision: it is new, another's, or taken by a write before. */
+const spendingOn = (on: Shelf, weather: ReadonlyArray<Weather | "taken">) => {
+  const asked: Array<string> = []
+  let isTaken = false
+  const spend = Effect.suspend(() => {
+    asked.push("spend")
+    return isTaken ? Effect.fail("replayed") : Effect.void
+  })
+  const held = new Held<string>(anyRecord, spend, Effect.fail("replayed"))
+  const records: Records<number> = {
+    ...on.records,
+    replaceWith: (added, workspace, expected, value, command) =>
+      Effect.suspend((): Effect.Effect<void, Taken | Conflict | StorageUnavailable> => {
+        const turn = weather[asked.length] ?? "fair"
+        asked.push(`with ${added.map(({ id }) => id).join(" and ")}`)
+        if (turn === "taken") {
+          isTaken = true
+          return Effect.fail(new Taken({ id: "jti" }))
+        }
+        return on.records.replace(workspace, expected, value, command)
+      })
+  }
+  const first = { spending: { held: [held], spent: held.spent } }
+  return { asked, decided: transact(remembering(records, on), entropyOf(), home, "it", addOne, first) }
+}
+
+const anyRecord = { workspace: home, kind: "once" as const, id: "jti", owner: "o", expiresAt: null, body: {} }
+
+/** With the record at hand. */
+const remembering = (records: Records<number>, on: Shelf): Records<number> => {
+  const cache = new RecordCache<number>(9)
+  const kept = on.kept()
+  if (kept !== undefined) cache.wrote(home, "it", {}, kept)
+  return { ...records, cache }
+}
+
+describe("what a request spends", () => {
+  /** By what happens to the write that takes it along: what is asked for, and how it ends. */
+  const rows = [
+    { weather: ["fair"], asked: ["with jti"], writes: ["replace 8"], ends: Result.succeed("was 7") },
+    { weather: ["lost"], asked: ["with jti"], writes: ["replace 8", "replace 108"], ends: Result.succeed("was 107") },
+    {
+      weather: ["silent"],
+      asked: ["with jti", "spend"],
+      writes: ["replace 8", "replace 8"],
+      ends: Result.succeed("was 7")
+    },
+    { weather: ["written_silent"], asked: ["with jti"], writes: ["replace 8"], ends: Result.succeed("was 7") },
+    { weather: ["refused"], asked: ["with jti"], writes: ["replace 8"], ends: away("not_done") },
+    { weather: ["taken"], asked: ["with jti"], writes: [], ends: "replayed" }
+  ] as const
+  for (const { asked, ends, weather, writes } of rows) {
+    test(`goes along with a write on a record at hand: ${weather}`, () =>
+      run(
+        Effect.gen(function* () {
+          const on = shelf(
+            7,
+            weather.filter((one) => one !== "taken")
+          )
+          const spending = spendingOn(on, weather)
+          const ended = yield* Effect.catch(spending.decided, (fault) => Effect.succeed<unknown>(fault))
+          expect([ended, spending.asked, on.writes]).toEqual([ends, [...asked], [...writes]])
+        })
+      ))
+  }
+
+  test("is spent beside a read, and by itself where nothing is replaced", () =>
+    run(
+      Effect.gen(function* () {
+        const unread = shelf(7, [])
+        const held = new Held<string>(anyRecord, Effect.void, Effect.fail("replayed"))
+        const first = { spending: { held: [held], spent: held.spent } }
+        expect(yield* transact(unread.records, entropyOf(), home, "it", addOne, first)).toEqual(Result.succeed("was 7"))
+        expect([held.isBegun, unread.writes]).toEqual([true, ["replace 8"]])
+      })
+    ))
+
+  test("is spent once, whoever waits for it, and a refusal is told to all", () =>
+    run(
+      Effect.gen(function* () {
+        let spent = 0
+        const held = new Held<string>(
+          anyRecord,
+          Effect.sync(() => void spent++),
+          Effect.suspend(() => {
+            spent++
+            return Effect.fail("replayed")
+          })
+        )
+        yield* held.spent
+        yield* held.spent
+        expect(spent).toBe(1)
+        const other = new Held<string>(anyRecord, Effect.die("asked for twice"), Effect.fail("replayed"))
+        expect([yield* Effect.flip(other.refuse), yield* Effect.flip(other.spent)]).toEqual(["replayed", "replayed"])
       })
     ))
 })

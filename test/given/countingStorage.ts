@@ -15,10 +15,16 @@ type Around = <A, E>(
   call: Effect.Effect<A, E>
 ) => Effect.Effect<A, E | StorageUnavailable>
 
-const around = (below: Store, asked: Around): Store => ({
+const around = ({ insertAndReplace, ...below }: Store, asked: Around): Store => ({
   get: (key) => asked("get", key.kind, below.get(key)),
   insert: (record) => asked("insert", record.kind, below.insert(record)),
   replace: (expected, record) => asked("replace", record.kind, below.replace(expected, record)),
+  insertAndReplace:
+    insertAndReplace &&
+    ((added, expected, record) => {
+      const both = asked("replace", record.kind, insertAndReplace(added, expected, record))
+      return added.reduce((call, { kind }) => asked("insert", kind, call), both)
+    }),
   remove: (key) => asked("remove", key.kind, below.remove(key)),
   list: (listing) => asked("list", listing.kind, below.list(listing)),
   sweep: below.sweep
@@ -41,12 +47,27 @@ export const partlyAway =
 export const countingStorage = (calls: Calls, away: Away) =>
   Layer.effect(
     Storage,
-    Effect.map(Storage, (below) =>
-      around(partlyAway(away)(below), (verb, kind, call) =>
+    Effect.map(Storage, (below): Store => {
+      const partly = partlyAway(away)(below)
+      const { insertAndReplace } = partly
+      const counted = around(partly, (verb, kind, call) =>
         Effect.suspend(() => {
           calls[verb].push(kind)
           return call
         })
       )
-    )
+      return {
+        ...counted,
+        insertAndReplace:
+          insertAndReplace &&
+          ((added, expected, record) =>
+            Effect.suspend(() => {
+              calls.insert.push(...added.map(({ kind }) => kind))
+              // Where something was taken, none was asked for.
+              return Effect.tap(insertAndReplace(added, expected, record), () =>
+                Effect.sync(() => void calls.replace.push(record.kind))
+              )
+            }))
+      }
+    })
   )

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
-import { Storage } from "../../core/ports/Storage.ts"
+import { type InsertAndReplace, Storage, Taken } from "../../core/ports/Storage.ts"
 import { companiesAddress, holderOf, proofFor, tokenAddress, tokenProof } from "../given/dpop.ts"
 import { codeFor, form, formHeaders, jsonOf, redirectUri, registerClient, verifier } from "../given/flow.ts"
 import { signsIn } from "../given/openId.ts"
@@ -85,6 +85,18 @@ const codeFields = (code: string) => ({
 
 const signing = signsIn
 
+const oneAfterTheOther =
+  (below: Storage["Service"]): InsertAndReplace =>
+  (added, expected, record) =>
+    Effect.andThen(
+      Effect.forEach(
+        added,
+        (one) => Effect.catchTag(below.insert(one), "Conflict", () => Effect.fail(new Taken({ id: one.id }))),
+        { discard: true }
+      ),
+      Effect.suspend(() => below.replace(expected, record))
+    )
+
 /** Over the slow one, all that a request reads is there before the store says whether it was the first. */
 const stores = {
   "answers at once": Memory.layer,
@@ -97,6 +109,10 @@ const stores = {
           ? Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 50 }), below.insert(record))
           : below.insert(record)
     }))
+  ).pipe(Layer.provide(Memory.layer)),
+  "takes it with the write": Layer.effect(
+    Storage,
+    Effect.map(Storage, (below) => ({ ...below, insertAndReplace: oneAfterTheOther(below) }))
   ).pipe(Layer.provide(Memory.layer))
 }
 
@@ -330,6 +346,81 @@ describe("what is good once leaves for the store with the rest, so that it costs
           expect(called.status).toBe(200)
         }),
       { ...signing, store: meetingIn(meeting) }
+    )
+  })
+
+  test("a refresh, and what a client gives back, of a grant at hand: with the write, which is the only call", () => {
+    const made: Array<string> = []
+    const counting = Layer.effect(
+      Storage,
+      Effect.map(Storage, (below) => {
+        const note = (call: string) => void made.push(call)
+        const both = oneAfterTheOther(below)
+        return {
+          ...below,
+          get: (key: Parameters<typeof below.get>[0]) => {
+            // Which clients others changed is asked of a store that answers at once, and of no other.
+            if (!key.id.startsWith("clients of")) note(`get ${key.kind}`)
+            return below.get(key)
+          },
+          insert: (record: Parameters<typeof below.insert>[0]) => {
+            note(`insert ${record.kind}`)
+            return below.insert(record)
+          },
+          replace: (expected: number, record: Parameters<typeof below.insert>[0]) => {
+            note(`replace ${record.kind}`)
+            return below.replace(expected, record)
+          },
+          insertAndReplace: (...[added, expected, record]: Parameters<InsertAndReplace>) => {
+            note(`insert ${added.map(({ kind }) => kind).join(" and ")}, replace ${record.kind}`)
+            return both(added, expected, record)
+          }
+        }
+      })
+    ).pipe(Layer.provide(Memory.layer))
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world)
+          const lines = Effect.flatMap(codeFor(world, client), (code) =>
+            Effect.map(
+              Effect.flatMap(assertionOf(client.id), (shown) => sent(world, shown, codeFields(code))),
+              (answer) => String(jsonOf(answer).refresh_token)
+            )
+          )
+          const calls = <A, E>(ask: Effect.Effect<A, E>) =>
+            Effect.suspend(() => {
+              made.length = 0
+              return Effect.map(ask, (answer) => ({ answer, made: [...made] }))
+            })
+          const refreshed = (refresh_token: string, headers: Readonly<Record<string, string>>) =>
+            Effect.flatMap(assertionOf(client.id), (shown) =>
+              sent(world, shown, { grant_type: "refresh_token", refresh_token }, "/oauth/token", headers)
+            )
+          // The first tokens leave something to note of the client.
+          const text = String(jsonOf(yield* refreshed(yield* lines, {})).refresh_token)
+          const first = yield* calls(refreshed(text, {}))
+          expect([first.answer.status, first.made]).toEqual([200, ["insert once, replace grant"]])
+          const dpop = yield* tokenProof(ada)
+          const second = yield* calls(refreshed(String(jsonOf(first.answer).refresh_token), { dpop }))
+          expect([second.answer.status, second.made]).toEqual([200, ["insert once and once, replace grant"]])
+          const token = String(jsonOf(second.answer).refresh_token)
+          const given = yield* calls(
+            Effect.flatMap(assertionOf(client.id), (shown) => sent(world, shown, { token }, "/oauth/revoke"))
+          )
+          expect([given.answer.status, given.made]).toEqual([200, ["insert once, replace grant"]])
+
+          // A proof that another request has used up, beside an assertion that none has: nothing is refreshed.
+          const line = yield* lines
+          const replayed = yield* calls(refreshed(line, { dpop }))
+          expect([replayed.answer.status, jsonOf(replayed.answer).error]).toEqual([400, "invalid_dpop_proof"])
+          expect(replayed.made.filter((call) => call.startsWith("replace"))).toEqual([])
+          const assertion = yield* assertionOf(client.id)
+          const fields = { grant_type: "refresh_token", refresh_token: line }
+          expect((yield* sent(world, assertion, fields)).status).toBe(200)
+          expect((yield* sent(world, assertion, fields)).status).toBe(401)
+        }),
+      { ...signing, store: counting }
     )
   })
 

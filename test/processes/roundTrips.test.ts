@@ -3,7 +3,7 @@ import { Effect, type Scope } from "effect"
 import { layer as redis } from "../../adapters/redis/Redis.ts"
 import { meddler } from "../adapters/postgres/withStore.ts"
 import { call, commandCounts, openAdmin } from "../adapters/redisGiven.ts"
-import { holderOf, proofFor } from "../given/dpop.ts"
+import { type Holder, holderOf, proofFor } from "../given/dpop.ts"
 import { form } from "../given/flow.ts"
 import type { Server, ServerFailed } from "../harness/Server.ts"
 import { startRedis } from "../harness/startRedis.ts"
@@ -115,17 +115,45 @@ const signedCounts = Effect.fnUntraced(function* (server: ServerProcess, countin
     return one
   })
   const code = Effect.orDie(mint.code({ id: signer.id, secret: "", registrationToken: "" }))
+  const refreshToken = Effect.flatMap(code, (text) =>
+    Effect.map(
+      Effect.flatMap(signer.assertion, (shown) => ask(shown, redeemed(text))),
+      (reply) => field(reply, "refresh_token")
+    )
+  )
   // A code leaves nothing to note of the client but the first time.
-  yield* Effect.flatMap(code, (text) => Effect.flatMap(signer.assertion, (shown) => ask(shown, redeemed(text))))
+  yield* refreshToken
+  const holder = yield* Effect.promise(() => holderOf("ES256"))
+  let dpop = ""
+  const proven = Effect.map(freshProof(holder, "POST", "/oauth/token"), (proof) => {
+    dpop = proof
+  })
+  const refreshed = (text: string) => signer.form(assertion, { grant_type: "refresh_token", refresh_token: text })
   return {
     "signed client_credentials": yield* least(counting, prepared, (shown) => ask(shown, own)),
     "signed authorization_code": yield* least(
       counting,
       Effect.tap(code, () => prepared),
       (text) => ask(assertion, redeemed(text))
+    ),
+    "signed refresh_token": yield* least(
+      counting,
+      Effect.tap(refreshToken, () => prepared),
+      (text) => server.post("/oauth/token", refreshed(text))
+    ),
+    "signed and bound refresh_token": yield* least(
+      counting,
+      Effect.tap(refreshToken, () => Effect.andThen(prepared, proven)),
+      (text) => server.post("/oauth/token", refreshed(text), { dpop })
     )
   }
 })
+
+/** Each time another. */
+const freshProof = (holder: Holder, method: string, path: string, token?: string) =>
+  Effect.suspend(() =>
+    proofFor(holder, method, issuer + path, token, { claims: { iat: Date.now() / 1000, jti: crypto.randomUUID() } })
+  )
 
 /** The same with a key: what is taken for its proof leaves with what the request reads (RFC 9449 §11.1). */
 const boundCounts = Effect.fnUntraced(function* (
@@ -135,14 +163,10 @@ const boundCounts = Effect.fnUntraced(function* (
 ) {
   const mint = yield* openMint(counting.store)
   const holder = yield* Effect.promise(() => holderOf("ES256"))
-  const proofOf = (method: string, path: string, token?: string) =>
-    Effect.suspend(() =>
-      proofFor(holder, method, issuer + path, token, { claims: { iat: Date.now() / 1000, jti: crypto.randomUUID() } })
-    )
   const ask = (fields: Readonly<Record<string, string>>, dpop: string) =>
     server.post("/oauth/token", form({ client_id: id, client_secret: secret, ...fields }), { dpop })
   let dpop = ""
-  const proven = Effect.map(proofOf("POST", "/oauth/token"), (proof) => {
+  const proven = Effect.map(freshProof(holder, "POST", "/oauth/token"), (proof) => {
     dpop = proof
   })
   const code = Effect.orDie(mint.code({ id, secret, registrationToken: "" }))
@@ -152,7 +176,7 @@ const boundCounts = Effect.fnUntraced(function* (
   })
   const access = Effect.gen(function* () {
     const text = field(yield* tokens, "access_token")
-    dpop = yield* proofOf("GET", "/rest/companies", text)
+    dpop = yield* freshProof(holder, "GET", "/rest/companies", text)
     return text
   })
   const refreshToken = Effect.map(tokens, (reply) => field(reply, "refresh_token"))
@@ -235,7 +259,10 @@ describe("what a request costs, as the database itself counts", () => {
         "signed client_credentials": { "INSERT onces": 1 },
         "signed authorization_code": { "SELECT grants": 1, "INSERT onces": 1, ...write },
         "bound authorization_code": { "SELECT grants": 1, "INSERT onces": 1, ...write },
-        "bound refresh_token": { "INSERT onces": 1, ...write },
+        // What is taken and what is swapped, in one statement.
+        "signed refresh_token": { "WITH onces": 1 },
+        "bound refresh_token": { "WITH onces": 1 },
+        "signed and bound refresh_token": { "WITH onces": 1 },
         "bound client_credentials": { "INSERT onces": 1 },
         "bound bearer check": { "SELECT grants": 1, "INSERT onces": 1 }
       })
@@ -244,11 +271,11 @@ describe("what a request costs, as the database itself counts", () => {
   const oneNode = Effect.map(startRedis(), (server): RedisServers => ({ url: server.url, nodes: [server] }))
   const redises = [
     // The grant, and which clients other processes changed.
-    ["Redis", inRedis(oneNode), { mget: 1 }],
+    ["Redis", inRedis(oneNode), { mget: 1 }, 1],
     // Sent in one turn to whichever nodes have them.
-    ["Redis Cluster", inRedis(startRedisCluster()), { get: 2 }]
+    ["Redis Cluster", inRedis(startRedisCluster()), { get: 2 }, 2]
   ] as const
-  for (const [name, open, check] of redises) {
+  for (const [name, open, check, scripts] of redises) {
     test(`${name} (INFO commandstats): one GET for a read, of two records where a command may name them, and one EVALSHA, whose script calls GET and SET, for a write`, () =>
       Effect.gen(function* () {
         const write = { get: 1, evalsha: 1, set: 1 }
@@ -263,7 +290,10 @@ describe("what a request costs, as the database itself counts", () => {
           "signed client_credentials": taken,
           "signed authorization_code": { ...taken, get: 2, evalsha: 2, set: 2 },
           "bound authorization_code": { ...taken, get: 2, evalsha: 2, set: 2 },
-          "bound refresh_token": { ...taken, get: 1, evalsha: 2, set: 2 },
+          // One script, where it may name keys of several slots.
+          "signed refresh_token": { ...taken, get: 1, evalsha: scripts, set: 2 },
+          "bound refresh_token": { ...taken, get: 1, evalsha: scripts, set: 2 },
+          "signed and bound refresh_token": { exists: 2, zadd: 4, get: 1, evalsha: 1 + (scripts - 1) * 2, set: 3 },
           "bound client_credentials": taken,
           "bound bearer check": { ...taken, ...check }
         })

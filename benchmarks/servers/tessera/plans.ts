@@ -187,7 +187,7 @@ export const makePlans = (
         proof: undefined,
         sender,
         unproven: () => Effect.void,
-        spent: undefined
+        spending: undefined
       })
     }
 

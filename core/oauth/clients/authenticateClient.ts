@@ -3,7 +3,7 @@ import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { type Client, isKnown, isPublic } from "../../client/Client.ts"
 import { ClientIdentifier, clientKey, isBrought } from "../../client/ClientIdentifier.ts"
 import type { NoSuchClient } from "../../engine/BroughtClients.ts"
-import type { Spent } from "../../engine/Once.ts"
+import type { Spending } from "../../engine/Spending.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { type Fields, readerOf, type Sent } from "../../http/form.ts"
 import { type Call, type Caller, type Contract, type MetadataMembers, names, type Services } from "../../http/Route.ts"
@@ -220,19 +220,31 @@ export const authenticateUnspent = (
   )
 }
 
+type Replayed = InvalidClient | TooManyRequests | StorageUnavailable
+
 /** Spends what the client's proof is good for once; `undefined` where it can be shown again. */
 export const spendProof = (
   { limiter, once }: Services,
   call: Call,
   { once: shown }: AuthenticatedClient
-): Spent<InvalidClient | TooManyRequests | StorageUnavailable> =>
+): Effect.Effect<void, Replayed> | undefined =>
   shown === undefined
     ? undefined
     : Effect.catchEager(
         once.spend(call.workspace.id, shown, call.requestId),
-        (fault): Effect.Effect<never, InvalidClient | TooManyRequests | StorageUnavailable> =>
+        (fault): Effect.Effect<never, Replayed> =>
           fault._tag === "InvalidClient" ? refused(limiter, call, fault) : Effect.fail(fault)
       )
+
+/** The same for a request that changes a grant. */
+export const spendProofOn = (
+  { limiter, once }: Services,
+  call: Call,
+  { once: shown }: AuthenticatedClient
+): Spending<Replayed> | undefined =>
+  shown === undefined
+    ? undefined
+    : once.spending(call.workspace.id, shown, call.requestId, (refusal) => refused(limiter, call, refusal))
 
 /**
  * The client behind a request that authenticated it already, and that may be gone since: its share was taken and its

@@ -3,7 +3,7 @@ import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { identifierOf, isPublic } from "../../client/Client.ts"
 import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import type { Examined } from "../../engine/Grants.ts"
-import { beside } from "../../engine/Once.ts"
+import { beside, spendingOf } from "../../engine/Spending.ts"
 import type { Binding } from "../../grant/Binding.ts"
 import { signInOf } from "../../grant/check.ts"
 import { placeOf } from "../../grant/Grant.ts"
@@ -349,7 +349,7 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
     const sent = sentForm(call.request)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     return Effect.flatMapEager(askerOf(services, rows, call, sent.success), (who) =>
-      beside(who._tag === "Client" ? spendProof(services, call, who.by) : undefined, () =>
+      beside(spendingOf(who._tag === "Client" ? spendProof(services, call, who.by) : undefined), () =>
         tell(call, who, sent.success)
       )
     )

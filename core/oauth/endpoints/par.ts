@@ -2,7 +2,7 @@ import { Effect, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic, isStranger } from "../../client/Client.ts"
 import { leastProfile } from "../../client/Profile.ts"
-import { beside } from "../../engine/Once.ts"
+import { beside, spendingOf } from "../../engine/Spending.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
@@ -112,7 +112,7 @@ const pushWithKey = Effect.fnUntraced(function* (
 ) {
   if (request.binding !== undefined && !isBoundTo(request.binding, binding)) return yield* otherKey
   yield* holds
-  return yield* beside(services.once.spend(call.workspace.id, single, call.requestId), () =>
+  return yield* beside(spendingOf(services.once.spend(call.workspace.id, single, call.requestId)), () =>
     push(services, call, { ...request, binding })
   )
 })
@@ -139,7 +139,7 @@ const parHandler = (services: Services): HandlerOf<typeof parContract> => {
     const sent = yield* Effect.fromResult(sentForm(call.request, several))
     const proof = yield* Effect.fromResult(readProof(call))
     const by = yield* authenticateUnspent(services, call, sent)
-    return yield* beside(spendProof(services, call, by), () => pushed(services, call, sent, by, proof))
+    return yield* beside(spendingOf(spendProof(services, call, by)), () => pushed(services, call, sent, by, proof))
   })
 }
 

@@ -1,5 +1,5 @@
 import { Effect, Result, Schema } from "effect"
-import { beside } from "../../engine/Once.ts"
+import { beside } from "../../engine/Spending.ts"
 import { secretJson } from "../../http/answer.ts"
 import { noteOf } from "../../http/audit.ts"
 import { readerOf, sentForm } from "../../http/form.ts"
@@ -11,7 +11,7 @@ import {
   authenticateUnspent,
   authMetadata,
   refuseUnproven,
-  spendProof,
+  spendProofOn,
   takeUnproven,
   withClientFields
 } from "../clients/authenticateClient.ts"
@@ -50,11 +50,11 @@ const revokeHandler = (services: Services): HandlerOf<typeof revokeContract> =>
     const form = read(sent)
     const unproven = () => takeUnproven(services, call, by)
     const grant = yield* beside(
-      spendProof(services, call, by),
-      (spent): Effect.Effect<GrantId | undefined, Refused> =>
+      spendProofOn(services, call, by),
+      (spending): Effect.Effect<GrantId | undefined, Refused> =>
         Result.isFailure(form)
           ? refuseUnproven(services, call, by, form.failure)
-          : services.grants.revokeToken(call.workspace, by, form.success.token, unproven, spent)
+          : services.grants.revokeToken(call.workspace, by, form.success.token, unproven, spending)
     )
     if (grant !== undefined) {
       const shown = by.shown === undefined ? {} : { secret: by.shown }

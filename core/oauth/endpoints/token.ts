@@ -6,7 +6,7 @@ import { needsProof } from "../../client/Profile.ts"
 import { actsForWorkspace } from "../../client/workspaceAccess.ts"
 import { roomForRecord } from "../../engine/ClientRoom.ts"
 import type { Issued } from "../../engine/Grants.ts"
-import { beside, type Spent } from "../../engine/Once.ts"
+import { beside, type Spending } from "../../engine/Spending.ts"
 import type { Sender } from "../../grant/Sender.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import type { Fault, FaultClass } from "../../http/Fault.ts"
@@ -45,7 +45,7 @@ import {
   authenticateUnspent,
   authMetadata,
   refuseUnproven,
-  spendProof,
+  spendProofOn,
   takeUnproven,
   withClientFields
 } from "../clients/authenticateClient.ts"
@@ -197,7 +197,7 @@ const issue = (
   served: Served | undefined,
   sent: Sent,
   proof: Proof | undefined,
-  spent: Spent
+  spending: Spending | undefined
 ): Effect.Effect<HttpResponse, Fault> => {
   if (served === undefined) return refuseUnproven(services, call, by, new UnsupportedGrantType())
   const { row } = served
@@ -215,9 +215,9 @@ const issue = (
   const isListed = call.workspace.resources !== undefined || served.names(sent)
   return row.gather !== undefined || (served.takesTargets && isListed)
     ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
-        issueFor(services, { ...call, workspace }, by, served, sent, proof, spent)
+        issueFor(services, { ...call, workspace }, by, served, sent, proof, spending)
       )
-    : issueFor(services, call, by, served, sent, proof, spent)
+    : issueFor(services, call, by, served, sent, proof, spending)
 }
 
 const notRegistered = new UnauthorizedClient({ reason: "grant_type_not_registered" })
@@ -252,7 +252,7 @@ const issueFor = (
   { read, row }: Served,
   sent: Sent,
   proof: Proof | undefined,
-  spent: Spent
+  spending: Spending | undefined
 ): Effect.Effect<HttpResponse, Fault> => {
   const isRegistered = mayUse(by.client, row.name)
   if (!isRegistered && row.givenIn?.(call.workspace, by.client) !== true) {
@@ -268,7 +268,7 @@ const issueFor = (
     unproven: () => takeUnproven(services, call, by),
     ...(isRegistered ? {} : { admit: () => admitted(services, call, by) }),
     record: recorded(services, call, by),
-    spent
+    spending
   }
   const issued = services.grants.issue(call.workspace, row, request)
   return Effect.flatMapEager(issued, (tokens) => {
@@ -301,8 +301,8 @@ const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenCont
     const proof = readProof(call)
     if (Result.isFailure(proof)) return Effect.fail(proof.failure)
     return Effect.flatMapEager(authenticateUnspent(services, call, sent.success), (by) =>
-      beside(spendProof(services, call, by), (spent) =>
-        issue(services, call, by, served.get(asked.success.grant_type), sent.success, proof.success, spent)
+      beside(spendProofOn(services, call, by), (spending) =>
+        issue(services, call, by, served.get(asked.success.grant_type), sent.success, proof.success, spending)
       )
     )
   }

@@ -1,6 +1,6 @@
 import { Effect, Exit } from "effect"
 import type { Audit, AuditEvent } from "../../../core/ports/Audit.ts"
-import type { Conflict, Kind, Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
+import type { Conflict, Kind, Storage, StorageUnavailable, Taken } from "../../../core/ports/Storage.ts"
 import { type Count, countsBy, type Meters, type Spread } from "./Meters.ts"
 
 /** Counts what happened, by what the audit is told of it. */
@@ -113,13 +113,17 @@ const byKind = (meters: Meters, verb: Verb): ((kind: Kind) => Calls) => {
   }
 }
 
-const outcomeOf = <A, E extends Conflict | StorageUnavailable>(calls: Calls, exit: Exit.Exit<A, E>): Count => {
+const outcomeOf = <A, E extends Taken | Conflict | StorageUnavailable>(calls: Calls, exit: Exit.Exit<A, E>): Count => {
   if (Exit.isSuccess(exit)) return calls.done
   const [reason] = exit.cause.reasons
-  return reason?._tag === "Fail" && reason.error._tag === "Conflict" ? calls.conflict : calls.unavailable
+  return reason?._tag === "Fail" && reason.error._tag !== "StorageUnavailable" ? calls.conflict : calls.unavailable
 }
 
-const note = <A, E extends Conflict | StorageUnavailable>(calls: Calls, start: number, exit: Exit.Exit<A, E>): void => {
+const note = <A, E extends Taken | Conflict | StorageUnavailable>(
+  calls: Calls,
+  start: number,
+  exit: Exit.Exit<A, E>
+): void => {
   calls.took.add((performance.now() - start) / 1000)
   outcomeOf(calls, exit).value++
 }
@@ -127,7 +131,7 @@ const note = <A, E extends Conflict | StorageUnavailable>(calls: Calls, start: n
 const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
 /** What is there at once stays so: the core answers such a request without a fiber's turn. */
-const measured = <A, E extends Conflict | StorageUnavailable>(
+const measured = <A, E extends Taken | Conflict | StorageUnavailable>(
   calls: Calls,
   call: () => Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
@@ -148,6 +152,8 @@ export const meteredStorage = (meters: Meters, below: Storage["Service"]): Stora
   const get = byKind(meters, "get")
   const insert = byKind(meters, "insert")
   const replace = byKind(meters, "replace")
+  const insertAndReplace = byKind(meters, "insertAndReplace")
+  const both = below.insertAndReplace
   const remove = byKind(meters, "remove")
   const list = byKind(meters, "list")
   const sweep = callsOf(meters, "sweep", "all")
@@ -156,6 +162,9 @@ export const meteredStorage = (meters: Meters, below: Storage["Service"]): Stora
     get: (key) => measured(get(key.kind), () => below.get(key)),
     insert: (record) => measured(insert(record.kind), () => below.insert(record)),
     replace: (expected, record) => measured(replace(record.kind), () => below.replace(expected, record)),
+    insertAndReplace:
+      both &&
+      ((added, expected, record) => measured(insertAndReplace(record.kind), () => both(added, expected, record))),
     remove: (key) => measured(remove(key.kind), () => below.remove(key)),
     list: (listing) => measured(list(listing.kind), () => below.list(listing)),
     sweep: (before, limit) =>

@@ -105,10 +105,14 @@ const traced = <A, E>(
   )
 
 /** The store below, with a span for each call that a traced request makes. */
-export const tracedStorage = (below: Storage["Service"]): Storage["Service"] => ({
+export const tracedStorage = ({ insertAndReplace, ...below }: Storage["Service"]): Storage["Service"] => ({
   get: (key) => traced("get", key.kind, () => below.get(key)),
   insert: (record) => traced("insert", record.kind, () => below.insert(record)),
   replace: (expected, record) => traced("replace", record.kind, () => below.replace(expected, record)),
+  insertAndReplace:
+    insertAndReplace &&
+    ((added, expected, record) =>
+      traced("insertAndReplace", record.kind, () => insertAndReplace(added, expected, record))),
   remove: (key) => traced("remove", key.kind, () => below.remove(key)),
   list: (listing) => traced("list", listing.kind, () => below.list(listing)),
   sweep: below.sweep

@@ -28,7 +28,7 @@ const asking = (...answers: ReadonlyArray<Answer>) => {
     }
   }
   const session = Effect.runSync(makeSession(pool, statements, 1000))
-  const several = makeBatched(session, false)
+  const several = makeBatched(session, "tessera", false)
   const single = makeSingle(session)
   const inserts: Verb<NewRecord, void, Conflict> = {
     writes: true,
