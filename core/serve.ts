@@ -1,4 +1,4 @@
-import { Context, Effect, Exit, type ManagedRuntime } from "effect"
+import { Context, Effect, Exit, Fiber, type ManagedRuntime, Scope } from "effect"
 import { secretJson } from "./http/answer.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
 import { type Route, routeTable } from "./http/Route.ts"
@@ -71,23 +71,54 @@ const answerOf = <E>(exit: Exit.Exit<HttpResponse, E>): HttpResponse => (Exit.is
 
 const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
+/** What a runtime's layers hold, once they are built. */
+interface Known {
+  readonly services: Context.Context<Tessera>
+  readonly tessera: Tessera["Service"]
+  readonly fork: (answer: Effect.Effect<HttpResponse>) => Fiber.Fiber<HttpResponse>
+}
+
+/**
+ * Requests that wait end with the runtime, like fibers that it starts itself: what it keeps of each of those costs as much
+ * as a hash.
+ */
+const knownOf = <E>(runtime: ManagedRuntime.ManagedRuntime<Tessera, E>, services: Context.Context<Tessera>): Known => {
+  const start = Effect.runForkWith(services)
+  const waiting = new Set<Fiber.Fiber<HttpResponse>>()
+  const endThem = Effect.withFiber((self) => {
+    // Whoever disposes of the runtime while it answers does not wait for itself.
+    const others = [...waiting].filter(({ id }) => id !== self.id)
+    return Fiber.interruptAll(others)
+  })
+  Effect.runSync(Scope.addFinalizer(runtime.scope, endThem))
+  const fork: Known["fork"] = (answer) => {
+    const fiber = start(answer)
+    if (fiber.pollUnsafe() !== undefined) return fiber
+    waiting.add(fiber)
+    fiber.addObserver(() => waiting.delete(fiber))
+    return fiber
+  }
+  return { services, tessera: Context.get(services, Tessera), fork }
+}
+
 /** The authorization server that a runtime's layers hold, as a plain function. Build the runtime once, for all requests. */
 export const serveWith = <E>(runtime: ManagedRuntime.ManagedRuntime<Tessera, E>): Serve => {
-  const wait = (answer: Effect.Effect<HttpResponse, E, Tessera>) => {
-    const fiber = runtime.runFork(answer)
+  const wait = (fiber: Fiber.Fiber<HttpResponse, E>) => {
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return answerOf(exit)
     return new Promise<HttpResponse>((resolve) => {
       fiber.addObserver((exit) => resolve(answerOf(exit)))
     })
   }
-  let known: { readonly services: Context.Context<Tessera>; readonly tessera: Tessera["Service"] } | undefined
+  let known: Known | undefined
   return (request) => {
     const services = runtime.cachedContext
     // Until the layers are built, and once they are gone, only the runtime knows what to say.
-    if (services === undefined) return wait(Effect.flatMap(Tessera, (tessera) => tessera.handle(request)))
-    if (known?.services !== services) known = { services, tessera: Context.get(services, Tessera) }
+    if (services === undefined) {
+      return wait(runtime.runFork(Effect.flatMap(Tessera, (tessera) => tessera.handle(request))))
+    }
+    if (known?.services !== services) known = knownOf(runtime, services)
     const answer = known.tessera.begin(request)
-    return isDone(answer) ? answerOf(answer) : wait(answer)
+    return isDone(answer) ? answerOf(answer) : wait(known.fork(answer))
   }
 }

@@ -30,11 +30,13 @@ const serverOf = (world: World, begin: Effect.Effect<HttpResponse>) =>
 
 const inServer = (
   begin: Effect.Effect<HttpResponse>,
-  body: (serve: Serve, runtime: ManagedRuntime.ManagedRuntime<Tessera, never>) => Promise<void>
+  body: (serve: Serve, runtime: ManagedRuntime.ManagedRuntime<Tessera, never>) => Promise<void>,
+  close: Effect.Effect<void> = Effect.void
 ) =>
   inWorld((world) =>
     Effect.promise(async () => {
-      const runtime = ManagedRuntime.make(serverOf(world, begin))
+      const closing = Layer.effectDiscard(Effect.addFinalizer(() => close))
+      const runtime = ManagedRuntime.make(Layer.merge(serverOf(world, begin), closing))
       await body(serveWith(runtime), runtime)
       await runtime.dispose()
     })
@@ -67,6 +69,29 @@ describe("a server as a plain function", () => {
       Deferred.doneUnsafe(gate, Effect.succeed(answerOf("later")))
       expect(await later).toEqual(answerOf("later"))
     })
+  })
+
+  test("what waits ends before the layers do, which wait for it", async () => {
+    const ended: Array<string> = []
+    const gate = Deferred.makeUnsafe<HttpResponse>()
+    const waiting = Effect.ensuring(
+      Deferred.await(gate),
+      Effect.andThen(
+        Effect.yieldNow,
+        Effect.sync(() => void ended.push("request"))
+      )
+    )
+    await inServer(
+      waiting,
+      async (serve, runtime) => {
+        await runtime.runPromise(Effect.void)
+        const later = serve(asked)
+        await runtime.dispose()
+        expect(await later).toBe(goingAway)
+        expect(ended).toEqual(["request", "layers"])
+      },
+      Effect.sync(() => void ended.push("layers"))
+    )
   })
 
   test("is going away where nothing can be said, at once or later, and never throws", () =>
