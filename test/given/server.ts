@@ -5,7 +5,7 @@ import { Effect, type Scope } from "effect"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
-import { serverProgram } from "./serverProgram.ts"
+import { serverProgram, toServe } from "./serverProgram.ts"
 
 export const owner = { email: "ada@northwind.example", password: "correct horse battery staple" } as const
 
@@ -52,13 +52,13 @@ export const startServer = Effect.fnUntraced(function* (
   const logFile = join(folder, "server.log")
   const log = () => readFileSync(logFile, "utf8")
   const program = serverProgram()
-  const env = {
+  const env = toServe({
     ...program.env,
     PORT: String(port),
     DATABASE_URL: `sqlite:${join(folder, "tessera.db")}`,
     ...(options.owner === "none" ? {} : { OWNER_EMAIL: owner.email, OWNER_PASSWORD: owner.password }),
     ...options.env
-  }
+  })
   let child: ChildProcess | undefined
 
   const spawned = () => {

@@ -1,5 +1,6 @@
 import { join } from "node:path"
-import { plainEnvironment } from "../harness/runProgram.ts"
+import { memorySettingsFor } from "../../runtimes/bun/memorySettings.ts"
+import { plainEnvironment, shortLived } from "../harness/runProgram.ts"
 
 export interface ServerProgram {
   readonly file: string
@@ -9,10 +10,10 @@ export interface ServerProgram {
 }
 
 /**
- * What a test asks of a server is soon answered, mostly before code that JavaScriptCore has optimised pays for that: it
- * waits five times as long with it, which saves a quarter of a start.
+ * What `tessera serve` would otherwise tell Bun by starting again, a sixth of its start: `test/binary` and
+ * `test/runtimes/launch` have it do so.
  */
-export const shortLived = { BUN_JSC_thresholdForOptimizeAfterWarmUp: "5000" }
+export const toServe = (env: Readonly<Record<string, string>>) => ({ ...memorySettingsFor(env), ...env })
 
 const sources = join(import.meta.dir, "../../runtimes/bun/main.ts")
 
@@ -22,5 +23,5 @@ const sources = join(import.meta.dir, "../../runtimes/bun/main.ts")
  */
 export const serverProgram = (executable = process.env.TESSERA_EXECUTABLE ?? ""): ServerProgram =>
   executable === ""
-    ? { file: process.execPath, args: ["--no-env-file", sources], env: { ...plainEnvironment, ...shortLived } }
+    ? { file: process.execPath, args: ["--no-env-file", sources], env: plainEnvironment }
     : { file: executable, args: [], env: shortLived }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { Effect, type Scope } from "effect"
-import { serverProgram } from "../given/serverProgram.ts"
+import { serverProgram, toServe } from "../given/serverProgram.ts"
 import { freePort } from "../harness/freePort.ts"
 import { type Ended, runProgram } from "../harness/runProgram.ts"
 import { type Server, type ServerFailed, startServer } from "../harness/Server.ts"
@@ -54,7 +54,7 @@ export const startTessera = Effect.fnUntraced(function* (
     command: program.file,
     args: [...program.args, "serve"],
     user: undefined,
-    env: { ...program.env, ...environmentOver(store), PORT: `${port}`, ...environment },
+    env: toServe({ ...program.env, ...environmentOver(store), PORT: `${port}`, ...environment }),
     stopSignal: "SIGTERM",
     discardSignal: "SIGKILL",
     answers: Effect.map(send(`${url}/readyz`), ({ status }) => status === 200)

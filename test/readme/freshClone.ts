@@ -1,7 +1,6 @@
 import { mkdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { shortLived } from "../given/serverProgram.ts"
 import { plainEnvironment } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { house } from "./blocks.ts"
@@ -18,7 +17,6 @@ export const freshClone = Effect.map(throwawayFolder("clone"), (folder) => {
     // No npm settings of a user, and no registry: a command that is not there must not be fetched.
     env: {
       ...plainEnvironment,
-      ...shortLived,
       HOME: home,
       npm_config_offline: "true",
       npm_config_update_notifier: "false"

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { serverProgram } from "../../given/serverProgram.ts"
+import { serverProgram, toServe } from "../../given/serverProgram.ts"
 import type { User } from "../../harness/unprivilegedUser.ts"
 import { startChild } from "./Child.ts"
 
@@ -15,7 +15,12 @@ export interface Told {
 /** The server's own program, with nothing of this process's environment. */
 export const tessera = (args: ReadonlyArray<string>, { cwd, env = {}, user }: Told) => {
   const program = serverProgram()
-  return startChild(program.file, [...program.args, ...args], { cwd, env: { ...program.env, ...env }, user })
+  const all = { ...program.env, ...env }
+  return startChild(program.file, [...program.args, ...args], {
+    cwd,
+    env: args[0] === "serve" ? toServe(all) : all,
+    user
+  })
 }
 
 /** Runs a command to its end. */
