@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { cpSync, existsSync, rmSync } from "node:fs"
+import { cpSync, existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
@@ -8,7 +8,7 @@ import { Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
 import { postgresUrl } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
-import { type Block, serverPage, under } from "./blocks.ts"
+import { type Block, house, serverPage, under } from "./blocks.ts"
 import { freshClone } from "./freshClone.ts"
 import { looksLike } from "./looksLike.ts"
 import { type Ports, withPorts } from "./Ports.ts"
@@ -27,6 +27,20 @@ const setUp = Effect.gen(function* () {
   const env = { ...clone.env, PORT: String(ports.server) }
   return { ports, folder: clone.folder, env, url: `http://127.0.0.1:${ports.server}` }
 })
+
+// The shape is npm's; without the program, every command fails.
+const { bin } = JSON.parse(readFileSync(join(house, "package.json"), "utf8")) as {
+  readonly bin: { readonly tessera: string }
+}
+
+/**
+ * The first command goes by npm, which finds the program in `package.json`; the others by what it found, because looking
+ * takes npm longer than most commands take.
+ */
+const npxOnce = `npx() {
+  npx() { if [ "$1" = tessera ]; then shift; node ${bin.tessera} "$@"; else command npx "$@"; fi; }
+  command npx "$@"
+}`
 
 /** A terminal whose foreground a server has; done when the banner is there. */
 const startIn = Effect.fnUntraced(function* (folder: string, env: Readonly<Record<string, string>>, block: string) {
@@ -112,6 +126,7 @@ describe("the README", () => {
           const { env, folder, ports, url } = yield* setUp
           const block = withPorts(start.text, ports)
           const shell = yield* openShell(folder, env)
+          yield* Effect.promise(() => shell.paste(npxOnce))
           const paste = (blocks: ReadonlyArray<Block>, person?: () => Promise<void>) =>
             Effect.promise(() => pasteAll(shell, blocks, ports, person))
           const statusOf = (token: string) =>
