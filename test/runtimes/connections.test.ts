@@ -123,15 +123,17 @@ const drip = (socket: Socket) => {
   socket.once("close", () => clearInterval(timer))
 }
 
-/** Asks one question after another over one connection; the result asks no more, and tells what became of it. */
+/**
+ * Asks over one connection, far more often than a server gives one up, and not so often that it takes the processor; the
+ * result asks no more, and tells what became of it.
+ */
 const keepsAsking = (port: number): (() => Promise<"still open" | "closed">) => {
   const socket = open(port)
-  let over = false
-  const ask = () => over || socket.write(get("/test/unicode"))
-  socket.on("data", ask)
-  ask()
+  const timer = setInterval(() => socket.write(get("/test/unicode")), 20)
+  // It is closed while nobody listens otherwise.
+  socket.resume()
   return async () => {
-    over = true
+    clearInterval(timer)
     const isOpen = !socket.closed && !socket.readableEnded
     socket.destroy()
     return isOpen ? "still open" : "closed"
