@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { runProgram } from "../harness/runProgram.ts"
 
 const program = join(import.meta.dir, "heapOfWorkspaces.ts")
-const clients = 2000
+const clients = 1000
 
 /** In a process of its own, whose heap nothing else fills. */
 const heapOf = async (workspaces: number): Promise<number> => {

@@ -2,8 +2,8 @@ import { Effect, Layer, Scope } from "effect"
 import { layerAtOnce } from "../../adapters/memory/MemoryStorage.ts"
 import { createTessera, type HostingTessera } from "../../runtimes/tessera.ts"
 
-/** A program that says what a server keeps, in bytes, beside its store, of 2000 clients in so many workspaces, all in use. */
-const clients = 2000
+/** A program that says what a server keeps, in bytes, beside its store, of 1000 clients in so many workspaces, all in use. */
+const clients = 1000
 const count = Number(process.argv[2])
 
 const collected = () => {
