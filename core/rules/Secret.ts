@@ -1,5 +1,6 @@
 import { Redacted, Schema } from "effect"
 import { base64Url, isBase64UrlOf, textLength, writeBase64Url } from "../codec/Base64Url.ts"
+import { crc32Of } from "../codec/Crc32.ts"
 import { sha256Of } from "../codec/Sha256.ts"
 
 /** RFC 6750 §2.1, `b64token`: what an Authorization header can carry. */
@@ -50,30 +51,38 @@ export const credential = (prefix: string, bytes: Uint8Array): Credential => {
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte
-  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
-  return crc
-})
-
 export const checksumLength = 6
 
-/** CRC-32 (IEEE 802.3), one byte further. */
-const step = (crc: number, byte: number): number => (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0)
-
 const ascii = new TextDecoder()
+
+interface Writing {
+  readonly text: Uint8Array<ArrayBuffer>
+  /** Of the text, what the checksum is of. */
+  readonly checked: Uint8Array<ArrayBuffer>
+}
+
+const longestKept = 256
+const kept = new Map<number, Writing>()
+
+/** Room for a text of this length and its checksum. Nothing here waits, so all callers may use the same. */
+const writingOf = (length: number): Writing => {
+  const known = kept.get(length)
+  if (known !== undefined) return known
+  const text = new Uint8Array(length + checksumLength)
+  const made = { text, checked: text.subarray(0, length) }
+  if (length <= longestKept) kept.set(length, made)
+  return made
+}
 
 /**
  * A prefix and bytes as base64url, with their CRC-32 behind as six digits of base 62: a scanner can tell a real secret
  * from a lookalike without asking us.
  */
 export const checkedText = (prefix: string, bytes: Uint8Array): string => {
-  const text = new Uint8Array(prefix.length + textLength(bytes.length) + checksumLength)
+  const { checked, text } = writingOf(prefix.length + textLength(bytes.length))
   for (let i = 0; i < prefix.length; i++) text[i] = prefix.charCodeAt(i)
   const end = writeBase64Url(bytes, text, prefix.length)
-  let crc = 0xffffffff
-  for (let i = 0; i < end; i++) crc = step(crc, text[i] ?? 0)
-  let rest = (crc ^ 0xffffffff) >>> 0
+  let rest = crc32Of(checked)
   for (let i = text.length - 1; i >= end; i--) {
     text[i] = base62.charCodeAt(rest % 62)
     rest = Math.floor(rest / 62)
@@ -85,9 +94,7 @@ export const checkedText = (prefix: string, bytes: Uint8Array): string => {
 export const hasValidChecksum = (text: string): boolean => {
   const end = text.length - checksumLength
   if (end <= 0) return false
-  let crc = 0xffffffff
-  for (let i = 0; i < end; i++) crc = step(crc, text.charCodeAt(i))
-  let rest = (crc ^ 0xffffffff) >>> 0
+  let rest = crc32Of(text.slice(0, end))
   for (let i = text.length - 1; i >= end; i--) {
     if (text.charCodeAt(i) !== base62.charCodeAt(rest % 62)) return false
     rest = Math.floor(rest / 62)

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
+import { crc32 } from "node:zlib"
+import { crc32ByTable } from "../../core/codec/Crc32.ts"
 import { type Hashing, libraryHashing } from "../../core/codec/Sha256.ts"
-import { bunHashing } from "../../runtimes/serve/platformHashing.ts"
+import { bunCrc32, bunHashing } from "../../runtimes/serve/platformHashing.ts"
 
 const bytesFrom = (first: number, length: number) => Uint8Array.from({ length }, (_, n) => (first + n * 7) & 255)
 
@@ -58,4 +60,14 @@ describe.each(candidates)("SHA-256 by %s", (_, { hash, macUnder: mac }) => {
     made.of(bytesFrom(2, 10))
     expect(Buffer.from(first).toString("hex")).toBe(text)
   })
+})
+
+test.each([
+  ["the table", crc32ByTable],
+  ["Bun", bunCrc32]
+] as const)("CRC-32 by %s is the standard one, for each length of a text", (_, crc32Of) => {
+  for (let length = 0; length < 200; length++) {
+    const text = String.fromCharCode(...bytesFrom(length, length).map((byte) => byte & 127))
+    expect([text, crc32Of(text), crc32Of(new TextEncoder().encode(text))]).toEqual([text, crc32(text), crc32(text)])
+  }
 })
