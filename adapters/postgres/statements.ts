@@ -28,8 +28,8 @@ export interface Statements {
 
 /**
  * Inserts rows of one kind and replaces rows of another, each where all that it goes with was inserted: `$12` has their
- * ids, as an array for each. Answers what was inserted, by id, and what was replaced, by position. The last `WITH` that
- * reads `added` waits for all of it.
+ * ids, as an array for each. Answers what was inserted, by id, and what was replaced, by position. The replacement reads
+ * what was inserted, so it waits for all of it.
  */
 export const insertAndReplaceOf = (schema: string, added: Kind, kind: Kind): string => `WITH added AS (
   INSERT INTO ${tableOf(schema, added)} (workspace, id, owner, version, expires, body)
