@@ -40,6 +40,15 @@ const nothing: Exit.Exit<Found> = Exit.succeed(Option.none())
 export const makeBatched = ({ caches, read, statements, write }: Session, schema: string, alone: boolean) => {
   const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
 
+  const textOf = new Map<string, string>()
+  /** Made for the few kinds that ever meet. */
+  const insertAndReplaceText = (added: Kind, kind: Kind): string => {
+    const kinds = `${added} ${kind}`
+    const text = textOf.get(kinds) ?? insertAndReplaceOf(schema, added, kind)
+    textOf.set(kinds, text)
+    return text
+  }
+
   /** All that is added is of one kind. No two items have one id, and nothing is added twice. */
   const insertAndReplace = (
     kind: Kind,
@@ -56,7 +65,7 @@ export const makeBatched = ({ caches, read, statements, write }: Session, schema
     const replaced = [workspacesOf(records), idsOf(records), versions, expiriesOf(records), bodiesOf(records)]
     const needs = JSON.stringify(sorted.map((one) => one.added.map(({ id }) => toKeyText(id))))
     const parameters = [...inserted, ...replaced, sorted.length, needs]
-    return Effect.map(write(insertAndReplaceOf(schema, first.kind, kind), parameters, until), (rows) => {
+    return Effect.map(write(insertAndReplaceText(first.kind, kind), parameters, until), (rows) => {
       const isNew = new Set(rows.map(([id]) => id))
       const written = new Set(rows.map(([, n]) => sorted[Number(n) - 1]))
       return items.map((addition) => {

@@ -77,24 +77,26 @@ export const makeOnce = (storage: Storage["Service"]): Once => {
         : Effect.fail(fault)
     )
   }
+  const spendOr = <E extends Refusal, R>(
+    workspace: WorkspaceId,
+    { purpose, refusal, until, value }: GoodOnce<E>,
+    by: string,
+    refuse: (refusal: E) => Effect.Effect<never, R>
+  ): Effect.Effect<void, R | StorageUnavailable> =>
+    Effect.flatMapEager(
+      take(workspace, purpose, value, by, until),
+      (isFirst): Effect.Effect<void, R> => (isFirst ? Effect.void : refuse(refusal))
+    )
   return {
     take,
-    spend: (workspace, { purpose, refusal, until, value }, by) =>
-      Effect.flatMapEager(take(workspace, purpose, value, by, until), (isFirst) =>
-        isFirst ? Effect.void : Effect.fail(refusal)
-      ),
-    spending: (workspace, { purpose, refusal, until, value }, by, refuse) => {
-      const spend = () =>
-        Effect.flatMapEager(take(workspace, purpose, value, by, until), (isFirst) =>
-          isFirst ? Effect.void : refuse(refusal)
-        )
+    spend: (workspace, shown, by) => spendOr(workspace, shown, by, Effect.fail),
+    spending: (workspace, shown, by, refuse) => {
+      const spend = () => spendOr(workspace, shown, by, refuse)
       if (storage.insertAndReplace === undefined) return { held: [], spent: spend() }
+      const { purpose, refusal, until, value } = shown
       const record = newRecord(onceKind, workspace, takenBy(purpose, value, by, until), "take")
-      const held = new Held(
-        record,
-        Effect.suspend(spend),
-        Effect.suspend(() => refuse(refusal))
-      )
+      const refused = Effect.suspend(() => refuse(refusal))
+      const held = new Held(record, Effect.suspend(spend), refused)
       return { held: [held], spent: held.spent }
     }
   }

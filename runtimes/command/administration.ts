@@ -94,6 +94,7 @@ const watched = (below: Storage["Service"], wrote: () => void): Storage["Service
     ...below,
     insert: (record) => Effect.tap(below.insert(record), done),
     replace: (expected, record) => Effect.tap(below.replace(expected, record), done),
+    // No command spends anything: without this verb, the two above are all there is.
     insertAndReplace: undefined,
     remove: (key) => Effect.tap(below.remove(key), done),
     sweep: (before, limit) => Effect.tap(below.sweep(before, limit), (removed) => (removed > 0 ? done : Effect.void))

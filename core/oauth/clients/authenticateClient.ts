@@ -220,31 +220,22 @@ export const authenticateUnspent = (
   )
 }
 
-type Replayed = InvalidClient | TooManyRequests | StorageUnavailable
-
-/** Spends what the client's proof is good for once; `undefined` where it can be shown again. */
-export const spendProof = (
-  { limiter, once }: Services,
-  call: Call,
-  { once: shown }: AuthenticatedClient
-): Effect.Effect<void, Replayed> | undefined =>
-  shown === undefined
-    ? undefined
-    : Effect.catchEager(
-        once.spend(call.workspace.id, shown, call.requestId),
-        (fault): Effect.Effect<never, Replayed> =>
-          fault._tag === "InvalidClient" ? refused(limiter, call, fault) : Effect.fail(fault)
-      )
-
-/** The same for a request that changes a grant. */
+/**
+ * What a request that may change a grant spends: what the client's proof is good for once. `undefined` where it can be
+ * shown again.
+ */
 export const spendProofOn = (
   { limiter, once }: Services,
   call: Call,
   { once: shown }: AuthenticatedClient
-): Spending<Replayed> | undefined =>
+): Spending<InvalidClient | TooManyRequests | StorageUnavailable> | undefined =>
   shown === undefined
     ? undefined
     : once.spending(call.workspace.id, shown, call.requestId, (refusal) => refused(limiter, call, refusal))
+
+/** The same for a request that changes none: spent as soon as it is run. */
+export const spendProof = (services: Services, call: Call, by: AuthenticatedClient) =>
+  spendProofOn(services, call, by)?.spent
 
 /**
  * The client behind a request that authenticated it already, and that may be gone since: its share was taken and its
