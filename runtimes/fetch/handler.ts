@@ -181,7 +181,8 @@ export const toResponse = (answer: HttpResponse): Response => {
   if (!(answer instanceof SharedAnswer)) {
     return new Response(body === "" ? null : body, { status, headers: asInit(answer.headers) })
   }
-  const response = new Response(body, { status, headers: prepare(answer.common) })
-  response.headers.set("x-request-id", answer.requestId)
-  return response
+  // A response copies what it is given. To set the id there, in headers of its own, would take as long as a hash.
+  const headers = prepare(answer.common)
+  headers.set("x-request-id", answer.requestId)
+  return new Response(body, { status, headers })
 }
