@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { closely, entrant, hold, warmly } from "../measure/contest.ts"
+import { entrant, finely, hold, warmly } from "../measure/contest.ts"
 import { startGenerator } from "../measure/processes.ts"
 import { peer, proofsFloor, tessera } from "../servers/start.ts"
 import type { Part } from "./Part.ts"
@@ -19,7 +19,7 @@ export const proofs: Part = {
     "Tessera with PAR and DPoP beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
   run: Effect.fnUntraced(function* (setting) {
     yield* installPeers(setting.say)
-    const options = warmly(closely(setting.options))
+    const options = warmly(finely(setting.options))
     const ours = yield* tessera(setting, { signing: "ES256", grants })
     const floor = yield* proofsFloor(setting)
     const theirs = yield* peer(setting, {

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { closely, entrant, hold, warmly } from "../measure/contest.ts"
+import { entrant, finely, hold, warmly } from "../measure/contest.ts"
 import { type Subject, startGenerator } from "../measure/processes.ts"
 import type { Workload } from "../Plan.ts"
 import { guarded, peer, signaturesFloor, tessera } from "../servers/start.ts"
@@ -14,7 +14,7 @@ export const signatures: Part = {
   about: "Tessera beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
   run: Effect.fnUntraced(function* (setting) {
     yield* installPeers(setting.say)
-    const options = warmly(closely(setting.options))
+    const options = warmly(finely(setting.options))
     const ours = yield* tessera(setting, { signing: "ES256" })
     const eddsa = yield* tessera(setting, { signing: "EdDSA" })
     const floor = yield* signaturesFloor(setting)
