@@ -61,7 +61,7 @@ export const makeIdTokens = ({ owner, policy, signatures, signing }: Parts): IdT
           owner.profile(workspace, user),
           Option.match({
             onNone: () => nothing,
-            onSome: ({ more, ...profile }) => toldClaims({ ...more, ...profile }, (claim) => claims.includes(claim))
+            onSome: (profile) => toldClaims(profile, (claim) => claims.includes(claim))
           })
         )
 

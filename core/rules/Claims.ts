@@ -87,12 +87,22 @@ export const claimsWithin = (
   return (claim) => covering.some(({ claims, plainly }) => (signsIn ? claims : (plainly ?? claims)).includes(claim))
 }
 
-/** Of what is known of a person, the claims that may be told. */
-export const toldClaims = (
-  known: Readonly<Record<string, unknown>>,
-  isTold: (claim: string) => boolean
-): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(known).filter(([name, value]) => value !== undefined && isTold(name)))
+interface Known extends Readonly<Partial<Record<StandardClaim, unknown>>> {
+  readonly sub: string
+  /** Claims of a host's own. A standard one replaces one of its name. */
+  readonly more?: Readonly<Record<string, unknown>>
+}
+
+/** Who a person is, and of what is known of them the claims that may be told. */
+export const toldClaims = (known: Known, isTold: (claim: string) => boolean): Readonly<Record<string, unknown>> => {
+  const { more = {} } = known
+  const told: Record<string, unknown> = { sub: known.sub }
+  for (const name of Object.keys(more)) if (isTold(name)) told[name] = more[name]
+  for (const [name, value] of Object.entries(known)) {
+    if (value !== undefined && name !== "more" && isTold(name)) told[name] = value
+  }
+  return told
+}
 
 /** The `claims` of an authorization request (OpenID Connect Core §5.5). */
 export interface ClaimsAsked {

@@ -56,8 +56,20 @@ describe("what scopes let an application learn (OpenID Connect Core §5.4)", () 
 test("of what is known, what may be told is told, and nothing that is not known", () => {
   const known = { name: "Ada", email: undefined, address: null, sub: "1", updated_at: 0 }
   expect(toldClaims(known, () => true)).toStrictEqual({ name: "Ada", address: null, sub: "1", updated_at: 0 })
-  expect(toldClaims(known, (claim) => claim === "name" || claim === "email")).toStrictEqual({ name: "Ada" })
-  expect(toldClaims(known, () => false)).toStrictEqual({})
+  expect(toldClaims(known, (claim) => claim === "name" || claim === "email")).toStrictEqual({ name: "Ada", sub: "1" })
+  expect(toldClaims(known, () => false)).toStrictEqual({ sub: "1" })
+})
+
+test("what a host adds is told as its rows say, and replaces neither a standard claim nor whom it is about", () => {
+  const more = { sub: "2", name: "Grace", team: "blue", more: "text" }
+  const known = { sub: "1", name: "Ada", more }
+  expect(toldClaims(known, () => true)).toStrictEqual({ sub: "1", name: "Ada", team: "blue", more: "text" })
+  expect(toldClaims(known, (claim) => claim === "more")).toStrictEqual({ sub: "1", more: "text" })
+  expect(toldClaims({ sub: "1", more }, (claim) => claim !== "team")).toStrictEqual({
+    sub: "1",
+    name: "Grace",
+    more: "text"
+  })
 })
 
 test("a claim is one of the standard's, whatever else objects have", () => {

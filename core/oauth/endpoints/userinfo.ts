@@ -132,10 +132,8 @@ const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userin
           services.owner.profile(workspace, principal.user),
           (profile): Effect.Effect<HttpResponse, InvalidToken | SigningFault> => {
             if (Option.isNone(profile)) return Effect.fail(new InvalidToken({ reason: "revoked" }))
-            const { more, sub, ...standard } = profile.value
-            const claims = toldClaims({ ...more, ...standard }, claimsWithin(services.claimScopes, reached))
-            // Of whom the rest is, no row of a host's tells.
-            return answered(services, call, principal.client, Object.assign({ sub }, claims, { sub }))
+            const claims = toldClaims(profile.value, claimsWithin(services.claimScopes, reached))
+            return answered(services, call, principal.client, claims)
           }
         )
       }
