@@ -53,9 +53,9 @@ export const warmly = (options: Options): Options => ({
 })
 
 /** For figures within a tenth of each other: from so many rounds the median is known to a few hundredths. */
-export const finely = (options: Options): Options => ({
+export const finely = (options: Options, rounds = 61): Options => ({
   ...closely(options),
-  rounds: Math.max(61, closely(options).rounds),
+  rounds: Math.max(rounds, closely(options).rounds),
   millis: 140
 })
 

@@ -7,6 +7,9 @@ import { installPeers } from "./peers.ts"
 
 const part = "proofs"
 
+/** Servers keep something of each request here, so that after many more rounds its weight would be what is measured. */
+const rounds = 25
+
 /** More grants than a turn refreshes. */
 const grants = 20_000
 
@@ -19,7 +22,7 @@ export const proofs: Part = {
     "Tessera with PAR and DPoP beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
   run: Effect.fnUntraced(function* (setting) {
     yield* installPeers(setting.say)
-    const options = warmly(finely(setting.options))
+    const options = warmly(finely(setting.options, rounds))
     const ours = yield* tessera(setting, { signing: "ES256", grants })
     const floor = yield* proofsFloor(setting)
     const theirs = yield* peer(setting, {

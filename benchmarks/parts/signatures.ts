@@ -8,13 +8,16 @@ import { installPeers } from "./peers.ts"
 
 const part = "signatures"
 
+/** Servers keep something of each request here, so that after many more rounds its weight would be what is measured. */
+const rounds = 25
+
 /** Clients that sign, tokens that others can read, a resource server that reads them, and people who sign in. */
 export const signatures: Part = {
   name: part,
   about: "Tessera beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
   run: Effect.fnUntraced(function* (setting) {
     yield* installPeers(setting.say)
-    const options = warmly(finely(setting.options))
+    const options = warmly(finely(setting.options, rounds))
     const ours = yield* tessera(setting, { signing: "ES256" })
     const eddsa = yield* tessera(setting, { signing: "EdDSA" })
     const floor = yield* signaturesFloor(setting)
