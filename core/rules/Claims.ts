@@ -94,12 +94,13 @@ interface Known extends Readonly<Partial<Record<StandardClaim, unknown>>> {
 }
 
 /** Who a person is, and of what is known of them the claims that may be told. */
-export const toldClaims = (known: Known, isTold: (claim: string) => boolean): Readonly<Record<string, unknown>> => {
-  const { more = {} } = known
-  const told: Record<string, unknown> = { sub: known.sub }
-  for (const name of Object.keys(more)) if (isTold(name)) told[name] = more[name]
-  for (const [name, value] of Object.entries(known)) {
-    if (value !== undefined && name !== "more" && isTold(name)) told[name] = value
+export const toldClaims = (
+  { more, ...standard }: Known,
+  isTold: (claim: string) => boolean
+): Readonly<Record<string, unknown>> => {
+  const told: Record<string, unknown> = { sub: standard.sub }
+  for (const [name, value] of Object.entries({ ...more, ...standard })) {
+    if (value !== undefined && isTold(name)) told[name] = value
   }
   return told
 }

@@ -72,6 +72,11 @@ test("what a host adds is told as its rows say, and replaces neither a standard 
   })
 })
 
+test("what a host knows nothing of is told of neither kind of claim, and a standard one withholds one of its name", () => {
+  const known = { sub: "1", name: undefined, more: { name: "Grace", team: undefined } }
+  expect(toldClaims(known, () => true)).toStrictEqual({ sub: "1" })
+})
+
 test("a claim is one of the standard's, whatever else objects have", () => {
   for (const claim of all) expect([claim, isStandardClaim(claim)]).toEqual([claim, claim !== "team" && claim !== "sub"])
   for (const other of ["", "Name", "constructor", "toString", "__proto__"]) expect(isStandardClaim(other)).toBe(false)
