@@ -52,12 +52,19 @@ export const warmly = (options: Options): Options => ({
   firstWarmRequests: 3 * options.firstWarmRequests
 })
 
+const inShortRounds =
+  (rounds: number) =>
+  (options: Options): Options => ({
+    ...closely(options),
+    rounds: Math.max(rounds, closely(options).rounds),
+    millis: 140
+  })
+
 /** For figures within a tenth of each other: from so many rounds the median is known to a few hundredths. */
-export const finely = (options: Options, rounds = 61): Options => ({
-  ...closely(options),
-  rounds: Math.max(rounds, closely(options).rounds),
-  millis: 140
-})
+export const finely = inShortRounds(61)
+
+/** The same where a server keeps something of each request: after more rounds, its weight would be what is measured. */
+export const sparingly = inShortRounds(25)
 
 /** For figures that lie far apart, or that nothing hangs on. */
 export const briefly = (options: Options): Options => ({ ...closely(options), rounds: options.rounds })

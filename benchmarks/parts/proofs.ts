@@ -1,14 +1,11 @@
 import { Effect } from "effect"
-import { entrant, finely, hold, warmly } from "../measure/contest.ts"
+import { entrant, hold, sparingly, warmly } from "../measure/contest.ts"
 import { startGenerator } from "../measure/processes.ts"
 import { peer, proofsFloor, tessera } from "../servers/start.ts"
 import type { Part } from "./Part.ts"
 import { installPeers } from "./peers.ts"
 
 const part = "proofs"
-
-/** Servers keep something of each request here, so that after many more rounds its weight would be what is measured. */
-const rounds = 25
 
 /** More grants than a turn refreshes. */
 const grants = 20_000
@@ -22,7 +19,7 @@ export const proofs: Part = {
     "Tessera with PAR and DPoP beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
   run: Effect.fnUntraced(function* (setting) {
     yield* installPeers(setting.say)
-    const options = warmly(finely(setting.options, rounds))
+    const options = warmly(sparingly(setting.options))
     const ours = yield* tessera(setting, { signing: "ES256", grants })
     const floor = yield* proofsFloor(setting)
     const theirs = yield* peer(setting, {

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { entrant, finely, hold, warmly } from "../measure/contest.ts"
+import { entrant, hold, sparingly, warmly } from "../measure/contest.ts"
 import { type Subject, startGenerator } from "../measure/processes.ts"
 import type { Workload } from "../Plan.ts"
 import { guarded, peer, signaturesFloor, tessera } from "../servers/start.ts"
@@ -8,16 +8,13 @@ import { installPeers } from "./peers.ts"
 
 const part = "signatures"
 
-/** Servers keep something of each request here, so that after many more rounds its weight would be what is measured. */
-const rounds = 25
-
 /** Clients that sign, tokens that others can read, a resource server that reads them, and people who sign in. */
 export const signatures: Part = {
   name: part,
   about: "Tessera beside the same form, seal, JSON and call of jose on bare Bun.serve, and beside oidc-provider",
   run: Effect.fnUntraced(function* (setting) {
     yield* installPeers(setting.say)
-    const options = warmly(finely(setting.options, rounds))
+    const options = warmly(sparingly(setting.options))
     const ours = yield* tessera(setting, { signing: "ES256" })
     const eddsa = yield* tessera(setting, { signing: "EdDSA" })
     const floor = yield* signaturesFloor(setting)

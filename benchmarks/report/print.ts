@@ -137,9 +137,9 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
   return `${heading}
 
 One run, everything side by side. The ratios carry over to other machines better than the figures below them, and not
-wholly: where system calls cost little, our own work weighs more, and 0.9 of a floor may be 1.2 there. Behind a ratio
-stands between what the true one lies in 19 of 20 cases. Between the least and the greatest round of a figure lay ${(200 * unrest).toFixed(0)} % of
-its median, in the middle over all figures: on a host that others disturb, single ratios say less.
+wholly: on a host of twice the speed, what had taken 0.9 of a floor took 1.2. Behind a ratio stands between what the true
+one lies in 19 of 20 cases. Between the least and the greatest round of a figure lay ${(200 * unrest).toFixed(0)} % of its median, in the
+middle over all figures: on a host that others disturb, single ratios say less.
 
 ${markdown(["workload", "figure", "of what to what", "ratio", "aim", "floor"], ratios)}
 
