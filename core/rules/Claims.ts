@@ -99,7 +99,9 @@ export const toldClaims = (
   isTold: (claim: string) => boolean
 ): Readonly<Record<string, unknown>> => {
   const told: Record<string, unknown> = { sub: standard.sub }
-  for (const [name, value] of Object.entries({ ...more, ...standard })) {
+  const all: Readonly<Record<string, unknown>> = more === undefined ? standard : { ...more, ...standard }
+  for (const name of Object.keys(all)) {
+    const value = all[name]
     if (value !== undefined && isTold(name)) told[name] = value
   }
   return told

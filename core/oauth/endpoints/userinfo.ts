@@ -1,4 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
+import type { Client } from "../../client/Client.ts"
 import { type ClientIdentifier, clientKey } from "../../client/ClientIdentifier.ts"
 import { userinfoAlgorithmOf } from "../../client/openIdMembers.ts"
 import type { SigningFault } from "../../engine/Signing.ts"
@@ -95,24 +96,33 @@ const withToken = (request: HttpRequest): Result.Result<HttpRequest, InvalidRequ
 /** What a token reaches is told before whom it speaks for: the challenge names the scope to ask for (RFC 6750 §3.1). */
 const needs = { scopes: [] } as const
 
+type Told = ReturnType<typeof toldClaims>
+
 /** OpenID Connect Core §5.3.2: signed, with who says it and to whom, where the client registered for it. */
-const answered = (
-  services: Services,
+const answerFor = (
+  { policy, signing }: Services,
   { now, workspace }: Call,
-  identifier: ClientIdentifier,
-  person: Readonly<Record<string, unknown>>
-) =>
-  Effect.flatMapEager(
-    services.clients.find(workspace.id, clientKey(identifier), now),
-    (client): Effect.Effect<HttpResponse, SigningFault> => {
-      const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, services.policy)
-      if (algorithm === undefined) return Effect.succeed(secretJson(200, person))
-      return Effect.flatMapEager(
-        services.signing.ready(workspace, { algorithm, life: services.policy.accessTtl }, now),
-        (sign) => Effect.map(sign({}, { ...person, iss: workspace.issuer, aud: identifier }), signedJson)
-      )
-    }
+  client: Client | undefined,
+  aud: ClientIdentifier,
+  told: Told
+): Effect.Effect<HttpResponse, SigningFault> => {
+  const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, policy)
+  if (algorithm === undefined) return Effect.succeed(secretJson(200, told))
+  return Effect.flatMapEager(signing.ready(workspace, { algorithm, life: policy.accessTtl }, now), (sign) =>
+    Effect.map(sign({}, { ...told, iss: workspace.issuer, aud }), signedJson)
   )
+}
+
+/** The guard has read the client, and what other processes changed of it, so it is at hand as a rule. */
+const answered = (services: Services, call: Call, identifier: ClientIdentifier, told: Told) => {
+  const { now, workspace } = call
+  const id = clientKey(identifier)
+  const atHand = services.clients.cached(workspace.id, id, now)
+  if (atHand !== undefined) return answerFor(services, call, atHand, identifier, told)
+  return Effect.flatMapEager(services.clients.find(workspace.id, id, now), (client) =>
+    answerFor(services, call, client, identifier, told)
+  )
+}
 
 /** The person that a token speaks for, as far as its scopes reach; a token that speaks for no person has none. */
 const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> => {
