@@ -65,6 +65,17 @@ export interface Clients {
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Client>, StorageUnavailable>
 }
 
+/** Behind a read `withChanges` in the same request: at hand as a rule, with nothing to learn anew. */
+export const findAgain = (
+  clients: Pick<Clients, "cached" | "find">,
+  workspace: WorkspaceId,
+  id: ClientId,
+  now: Instant
+): Effect.Effect<Client | undefined, StorageUnavailable> => {
+  const client = clients.cached(workspace, id, now)
+  return client === undefined ? clients.find(workspace, id, now) : Effect.succeed(client)
+}
+
 /** Before the clock of every process. */
 const over = Instant.make(0)
 

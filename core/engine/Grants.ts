@@ -54,7 +54,7 @@ import {
   tokens
 } from "../token/Token.ts"
 import { type OpenWorkspace, policyAt, type WorkspaceId } from "../workspace/Workspace.ts"
-import type { Clients } from "./Clients.ts"
+import { type Clients, findAgain } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
 import type { IdTokens, WriteIdToken } from "./IdTokens.ts"
 import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
@@ -318,10 +318,9 @@ export const makeGrants = ({
         }
         const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
         if (clientId === null) return settled(judge(grant, undefined))
-        const client = clients.cached(workspace, clientId, now)
-        return client === undefined
-          ? Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
-          : settled(judge(grant, client))
+        return Effect.flatMapEager(findAgain(clients, workspace, clientId, now), (client) =>
+          settled(judge(grant, client))
+        )
       }
     )
   }

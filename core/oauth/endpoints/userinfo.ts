@@ -1,7 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
-import type { Client } from "../../client/Client.ts"
 import { type ClientIdentifier, clientKey } from "../../client/ClientIdentifier.ts"
 import { userinfoAlgorithmOf } from "../../client/openIdMembers.ts"
+import { findAgain } from "../../engine/Clients.ts"
 import type { SigningFault } from "../../engine/Signing.ts"
 import { noStore, secretJson } from "../../http/answer.ts"
 import { isForm, readerOf, sentForm } from "../../http/form.ts"
@@ -96,33 +96,24 @@ const withToken = (request: HttpRequest): Result.Result<HttpRequest, InvalidRequ
 /** What a token reaches is told before whom it speaks for: the challenge names the scope to ask for (RFC 6750 §3.1). */
 const needs = { scopes: [] } as const
 
-type Told = ReturnType<typeof toldClaims>
-
 /** OpenID Connect Core §5.3.2: signed, with who says it and to whom, where the client registered for it. */
-const answerFor = (
-  { policy, signing }: Services,
+const answered = (
+  { clients, policy, signing }: Services,
   { now, workspace }: Call,
-  client: Client | undefined,
-  aud: ClientIdentifier,
-  told: Told
-): Effect.Effect<HttpResponse, SigningFault> => {
-  const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, policy)
-  if (algorithm === undefined) return Effect.succeed(secretJson(200, told))
-  return Effect.flatMapEager(signing.ready(workspace, { algorithm, life: policy.accessTtl }, now), (sign) =>
-    Effect.map(sign({}, { ...told, iss: workspace.issuer, aud }), signedJson)
+  identifier: ClientIdentifier,
+  person: Readonly<Record<string, unknown>>
+) =>
+  Effect.flatMapEager(
+    // The guard has read it.
+    findAgain(clients, workspace.id, clientKey(identifier), now),
+    (client): Effect.Effect<HttpResponse, SigningFault> => {
+      const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, policy)
+      if (algorithm === undefined) return Effect.succeed(secretJson(200, person))
+      return Effect.flatMapEager(signing.ready(workspace, { algorithm, life: policy.accessTtl }, now), (sign) =>
+        Effect.map(sign({}, { ...person, iss: workspace.issuer, aud: identifier }), signedJson)
+      )
+    }
   )
-}
-
-/** The guard has read the client, and what other processes changed of it, so it is at hand as a rule. */
-const answered = (services: Services, call: Call, identifier: ClientIdentifier, told: Told) => {
-  const { now, workspace } = call
-  const id = clientKey(identifier)
-  const atHand = services.clients.cached(workspace.id, id, now)
-  if (atHand !== undefined) return answerFor(services, call, atHand, identifier, told)
-  return Effect.flatMapEager(services.clients.find(workspace.id, id, now), (client) =>
-    answerFor(services, call, client, identifier, told)
-  )
-}
 
 /** The person that a token speaks for, as far as its scopes reach; a token that speaks for no person has none. */
 const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> => {
