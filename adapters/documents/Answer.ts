@@ -1,5 +1,5 @@
 import { DocumentFault, type DocumentLimits } from "../../core/ports/Documents.ts"
-import { type Instant, later } from "../../core/rules/Instant.ts"
+import { type Instant, later, second } from "../../core/rules/Instant.ts"
 
 /** The head of an answer: a header that came several times is joined by commas, and none is `undefined`. */
 export interface Head {
@@ -79,8 +79,6 @@ export const jsonText = (body: Uint8Array): string | undefined => {
     return undefined
   }
 }
-
-const second = 1000
 
 /** RFC 9111 §1.2.2: delta-seconds, of which too many digits are simply many. */
 const secondsIn = (text: string | undefined): number | undefined =>

@@ -1,6 +1,6 @@
 import { Schema, Struct } from "effect"
 import type { GrantId } from "../rules/Id.ts"
-import { Instant, later } from "../rules/Instant.ts"
+import { day, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Digest } from "../rules/Secret.ts"
 import { Client, isKnown, isPublic, Origin, serving } from "./Client.ts"
@@ -28,7 +28,7 @@ const skew = 5000
 
 /** Longer than any of its grants lasts unused: a client that brings its identifier goes with the last of them. */
 const goesAt = ({ refreshIdleTtl, unusedClientTtl }: Policy, now: Instant, until = now): Instant => {
-  const unused = later(now, Math.max(refreshIdleTtl, unusedClientTtl) + 86_400_000)
+  const unused = later(now, Math.max(refreshIdleTtl, unusedClientTtl) + day)
   return until > unused ? until : unused
 }
 

@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import { day, hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
 import { type Credential, Digest, digestOf, isDigestOf } from "../rules/Secret.ts"
 import type { Client } from "./Client.ts"
 
@@ -66,7 +66,7 @@ export const liveSecrets = ({ credential }: Client, now: Instant): ReadonlyArray
 }
 
 /** Longer than any change-over; a client that needs more makes the change again. */
-export const longestKept: Millis = 90 * 86_400_000
+export const longestKept: Millis = 90 * day
 
 export class SecretRefused extends Schema.TaggedError<SecretRefused>()("SecretRefused", {
   /** `no_secret`: the client proves itself otherwise, or not at all. `two`: one of two has to end first. */

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Millis } from "../rules/Instant.ts"
+import { type Millis, second } from "../rules/Instant.ts"
 import { type Algorithm, algorithms, fitsAlgorithm, isAlgorithm, readJwkSet, sameAlgorithm } from "../rules/Jwk.ts"
 import { type Policy, ProfileName } from "../rules/Policy.ts"
 import { matchRedirectUri, type RedirectTarget } from "../rules/RedirectUri.ts"
@@ -35,8 +35,6 @@ export interface Profile {
   /** Grant types that its client may not use. */
   readonly refuses: ReadonlyArray<string>
 }
-
-const second = 1000
 
 /** RFC 8628 §3.4. */
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"

@@ -11,7 +11,7 @@ export interface UnverifiedJws {
 }
 
 /** Longer than any that a client makes, and short enough to read before the caller has proven anything. */
-export const longestJws = 8 * 1024
+const longestJws = 8 * 1024
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -27,6 +27,12 @@ const membersOf = (part: string): Members | undefined => {
   } catch {
     return undefined
   }
+}
+
+/** RFC 7519 §2: a moment among the claims, in seconds with a fraction or without; in milliseconds here. */
+export const millisIn = (claims: Members, name: string): number | undefined => {
+  const value = claims[name]
+  return typeof value === "number" && Number.isFinite(value) ? value * 1000 : undefined
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Entropy } from "../ports/Entropy.ts"
 import { Signatures } from "../ports/Signatures.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, UserId } from "../rules/Id.ts"
-import { hasPassed, type Instant, instantOf, later, secondsOf } from "../rules/Instant.ts"
+import { hasPassed, type Instant, instantOf, later, minute, secondsOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { offersOpenId } from "../rules/Scope.ts"
@@ -93,7 +93,7 @@ const logoutTokenType = "logout+jwt"
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
 /** So long a client may take a token for fresh. */
-const tokenLife = 2 * 60 * 1000
+const tokenLife = 2 * minute
 
 const limits = { within: calledWithin }
 

@@ -88,10 +88,6 @@ const purpose = utf8.encode("AES-256-GCM")
 
 const unavailable = ({ reason }: SignatureFault) => new PortUnavailable({ port: "signatures", reason })
 
-/** Which seal key the private part is sealed under, where the ring has it no more. */
-export const missingSealKey = ({ wrapped }: SigningKey, find: (id: string) => SealKey | undefined) =>
-  find(wrapped.by) === undefined ? wrapped.by : undefined
-
 /** Names what an operator has to bring back. */
 const sealKeyMissing = (id: string) =>
   new PortUnavailable({

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { DocumentFault } from "../ports/Documents.ts"
 import { ClientId, UserId } from "../rules/Id.ts"
-import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import { day, hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { Issuer } from "../workspace/Workspace.ts"
 import type { RecordKind } from "./Records.ts"
@@ -44,9 +44,6 @@ export const isQueue = LogoutRecord.guards.Queue
 export const queuesOwner = "queues"
 export const callsOf = (client: ClientId): string => `client:${client}`
 export const queueId = (client: ClientId): string => `queue:${client}`
-
-const minute = 60 * 1000
-const day = 24 * 60 * minute
 
 /** For so long a call is tried. */
 export const triedFor: Millis = day

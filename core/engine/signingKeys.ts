@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import { hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { Issuer, WorkspaceId } from "../workspace/Workspace.ts"
 import type { RecordKind } from "./Records.ts"
@@ -38,8 +38,6 @@ export const signingKind: RecordKind<SigningKeys> = {
   owner: () => "workspace",
   expiresAt: () => null
 }
-
-const minute = 60 * 1000
 
 /** How long others may keep the published keys. */
 export const publishedFor: Millis = 5 * minute

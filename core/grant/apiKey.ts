@@ -1,7 +1,7 @@
 import { type Redacted, Result, Schema } from "effect"
 import { readBase64Url, textLength } from "../codec/Base64Url.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
-import type { Instant, Millis } from "../rules/Instant.ts"
+import { day, type Instant, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { apiScopes, noScopes, type ScopeRegistry, type Scopes, scopesNamed } from "../rules/Scope.ts"
 import { checksumLength, credential, hasValidChecksum } from "../rules/Secret.ts"
@@ -10,7 +10,7 @@ import type { Key, KeyUse } from "./Grant.ts"
 
 export const keyNameLength = 100
 /** A hundred years: what is to last longer is to have no end. */
-export const longestKeyLifetime: Millis = 36_525 * 86_400_000
+export const longestKeyLifetime: Millis = 36_525 * day
 
 /** An API key that cannot be given. */
 export class BadKeyTerms extends Schema.TaggedError<BadKeyTerms>()("BadKeyTerms", {

@@ -3,7 +3,7 @@ import { type Client, identifierOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { Members } from "../codec/Jws.ts"
 import { type ClientId, grantMark } from "../rules/Id.ts"
-import { type Instant, type Millis, secondsOf } from "../rules/Instant.ts"
+import { type Instant, type Millis, minute, secondsOf } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
 import { formatScopes, impliedBy, type ScopeRegistry } from "../rules/Scope.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -51,7 +51,7 @@ export const mayBeJwt = ({ accessTokenFormat }: Client, workspace: Workspace): b
 export const jwtType = "at+jwt"
 
 /** Longer than a revoked token may go on working without an operator knowing of it. */
-export const isLongLived = (accessTtl: Millis): boolean => accessTtl > 5 * 60 * 1000
+export const isLongLived = (accessTtl: Millis): boolean => accessTtl > 5 * minute
 
 /** Whom a token speaks for, in the words of introspection. */
 export interface JwtClaims extends Members {

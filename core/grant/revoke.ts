@@ -1,5 +1,5 @@
 import type { ClientId } from "../rules/Id.ts"
-import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
+import { hasPassed, type Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Digest } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
@@ -53,7 +53,7 @@ export const revokeGrant = (
   grant._tag === "Revoked" ? answer("was_revoked") : answerAndKeep(revoked(grant, why, policy, now), "revoked")
 
 /** For so long after its end a revoked token is still told: a clock may be ahead of the one that asks next. */
-const clocksDiffer: Millis = 5 * 60 * 1000
+const clocksDiffer: Millis = 5 * minute
 
 const without = (access: AccessTokens, token: AccessToken, now: Instant): AccessTokens => {
   const live = access.revoked.filter((one) => !hasPassed(later(one.expiresAt, clocksDiffer), now))

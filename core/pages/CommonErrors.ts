@@ -108,7 +108,7 @@ const inDocument: Record<DocumentFaultName, string> = {
 }
 
 /** A metadata document of which no client comes. Nothing in it is believed, so no browser is redirected. */
-export const documentUnusable = (reason: DocumentFaultName, clientId: string): CommonError => ({
+const documentUnusable = (reason: DocumentFaultName, clientId: string): CommonError => ({
   name: "client-document",
   status: 400,
   title: "We cannot tell which application this is",

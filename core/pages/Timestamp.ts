@@ -1,5 +1,5 @@
 import { DateTime, Option } from "effect"
-import type { Instant } from "../rules/Instant.ts"
+import { day, hour, type Instant, minute, second } from "../rules/Instant.ts"
 import { type Html, html } from "./Html.ts"
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -15,10 +15,6 @@ export const writtenOut = (at: Instant): string =>
     }
   })
 
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
-const day = 24 * hour
 /** Days up to 100: a key for 90 days would have "2 months" left a moment after it was made. */
 const units = [
   { name: "year", length: 365 * day, from: 365 * day },

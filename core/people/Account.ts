@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import { PlaceId, UserId } from "../rules/Id.ts"
-import { Instant, later, type Millis } from "../rules/Instant.ts"
+import { day, Instant, later, type Millis } from "../rules/Instant.ts"
 import { ScopeName } from "../rules/Scope.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 
@@ -44,13 +44,10 @@ export interface AccountPolicy {
   readonly passwordLength: number
 }
 
-const hour = 60 * 60 * 1000
-const aDay = 24 * hour
-
 export const standardAccountPolicy: AccountPolicy = {
-  sessionTtl: 14 * aDay,
-  invitationTtl: 7 * aDay,
-  setUpTtl: aDay,
+  sessionTtl: 14 * day,
+  invitationTtl: 7 * day,
+  setUpTtl: day,
   passwordLength: 10
 }
 
@@ -123,7 +120,6 @@ export const activeOf = (account: Account | undefined): Active | undefined =>
 
 export type Leaving = typeof Account.cases.Leaving.Type
 
-const day = 24 * 60 * 60 * 1000
 /** Longer than any request that opens an account can take. */
 export const reservedFor = day
 /** Longer than the life of any token that was issued to the account. */

@@ -7,7 +7,7 @@ import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { UserId } from "../rules/Id.ts"
-import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import { hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -38,7 +38,7 @@ const mostBefore = 20
 export const lastUseOf = ({ createdAt, usedAt }: Session): Instant => usedAt ?? createdAt
 
 /** A use is written down at most this often, so that no request but the first after it writes. */
-const usedEvery: Millis = 5 * 60_000
+const usedEvery: Millis = 5 * minute
 
 const isStale = (session: Session, now: Instant): boolean => hasPassed(later(lastUseOf(session), usedEvery), now)
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { makeRecords } from "../engine/Records.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
-import { type Instant, later, type Millis } from "../rules/Instant.ts"
+import { type Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import {
@@ -27,7 +27,6 @@ export interface Attempt {
   readonly device: string | undefined
 }
 
-const minute = 60_000
 const longestWait = 5 * minute
 
 const isForgotten = ({ last }: Failures, now: Instant): boolean => last + forgottenAfter <= now

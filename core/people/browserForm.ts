@@ -3,6 +3,7 @@ import { csrfField, isCsrfField } from "../http/csrf.ts"
 import type { Parameters } from "../http/form.ts"
 import type { HeaderPairs } from "../http/Http.ts"
 import type { Call, Services } from "../http/Route.ts"
+import { hour } from "../rules/Instant.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { type Cookie, clearCookie, readCookie, setCookie } from "./Cookie.ts"
 
@@ -11,7 +12,7 @@ import { type Cookie, clearCookie, readCookie, setCookie } from "./Cookie.ts"
  * could sign a visitor in to an account of its own.
  */
 const formCookie: Cookie = { purpose: "form", form: /^[A-Za-z0-9_-]{22}$/ }
-const lasts = 60 * 60 * 1000
+const lasts = hour
 const valueLength = 16
 
 // The space keeps the two kinds of field apart: no session id contains one.

@@ -6,7 +6,7 @@ import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, type PlaceId, type UserId } from "../rules/Id.ts"
-import { currentInstant, hasPassed, later } from "../rules/Instant.ts"
+import { currentInstant, hasPassed, later, minute } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import { type Account, AccountRefusal, type Active, type Email, type Leaving } from "./Account.ts"
@@ -37,7 +37,7 @@ type Storing = StorageUnavailable | Contended
  * A request that began before the removal, of a person or of a place of theirs, may still write a session or a consent,
  * so sessions and grants are ended again until no such request can be under way.
  */
-const leavingFor = 15 * 60 * 1000
+const leavingFor = 15 * minute
 
 const allAccounts = (accounts: Accounts["Service"], workspace: WorkspaceId) =>
   collectAll((slice) => accounts.book.list(workspace, slice))

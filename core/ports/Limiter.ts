@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import type { Millis } from "../rules/Instant.ts"
+import { type Millis, second } from "../rules/Instant.ts"
 import type { TooManyRequests } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -57,7 +57,6 @@ export class Limiter extends Context.Service<
   static readonly layerNone = Layer.succeed(Limiter, { take: () => Effect.void })
 }
 
-const second = 1000
 const perMinute = (count: number) => (60 * second) / count
 const perHour = (count: number) => (60 * 60 * second) / count
 

@@ -1,7 +1,7 @@
 import type { Client } from "../client/Client.ts"
 import { hasGrant, isStranger } from "../client/Client.ts"
 import type { Connected, Consent } from "../grant/Grant.ts"
-import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
+import { day, hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Prompts } from "../rules/Prompt.ts"
 import type { RedirectTarget } from "../rules/RedirectUri.ts"
@@ -45,7 +45,7 @@ const isVouchedFor = ({ madeBy, workspaceAccess }: Client): boolean =>
   madeBy === "owner" || workspaceAccess?.answer?.approved === true
 
 /** So long a person's yes counts for a client that registered itself, and that no owner answers for. */
-const unvouched: Millis = 30 * 24 * 60 * 60 * 1000
+const unvouched: Millis = 30 * day
 
 /** Whether a yes of then counts for this client still. */
 export const stillCounts = ({ at }: Consent, client: Client, now: Instant): boolean =>

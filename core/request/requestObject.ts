@@ -2,33 +2,27 @@ import { Effect } from "effect"
 import { authMethodOf, type Client, identifierOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { maySignBy, profileOf, requestObjectAlgorithm } from "../client/Profile.ts"
-import { type Members, readJws } from "../codec/Jws.ts"
+import { type Members, millisIn, readJws } from "../codec/Jws.ts"
 import { verifiedOfClient } from "../engine/clientSignatures.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { wellFormed } from "../http/returnUrl.ts"
 import type { KeySource } from "../ports/ClientKeys.ts"
-import type { Instant } from "../rules/Instant.ts"
+import { hour, type Instant, leeway } from "../rules/Instant.ts"
 import { type Algorithm, isAlgorithm, sameAlgorithm } from "../rules/Jwk.ts"
 import { InvalidRequestObject, type PortUnavailable } from "../rules/Refusal.ts"
 
 type Fault = InvalidRequestObject["reason"]
 
-const second = 1000
-/** How far the clock of a client may be off (FAPI 2.0 §5.3.2.1: at least 8 s are taken, 60 s are not). */
-const leeway = 10 * second
 /** FAPI 2.0 Message Signing §5.3.1: neither older than this when it comes, nor good for longer from its beginning. */
-const longest = 60 * 60 * second
+const longest = hour
 
 /** RFC 9101 §10.8: a type of its own, or none that says what else it would be. */
 const types: ReadonlyArray<unknown> = [undefined, "jwt", "oauth-authz-req+jwt", "application/oauth-authz-req+jwt"]
 
 const lowered = (value: unknown): unknown => (typeof value === "string" ? value.toLowerCase() : value)
 
-/** RFC 7519 §2: seconds. */
-const instantIn = (claims: Members, name: string): number => {
-  const value = claims[name]
-  return typeof value === "number" && Number.isFinite(value) ? value * second : Number.NaN
-}
+/** Not a number where it is none: neither before nor after any moment. */
+const momentIn = (claims: Members, name: string): number => millisIn(claims, name) ?? Number.NaN
 
 /** RFC 7519 §4.1.3: a request object may be for others too, since it grants nothing by itself. */
 const isFor = (audience: unknown, issuer: string): boolean =>
@@ -48,14 +42,13 @@ export const objectFault = (header: Members, claims: Members, expected: ObjectEx
   // RFC 9101 §10.8: with both it would be an assertion of the client, too.
   if (claims.sub === client) return "subject"
   if (!isFor(claims.aud, issuer)) return "audience"
-  const [expiresAt, notBefore] = [instantIn(claims, "exp"), instantIn(claims, "nbf")]
-  // Not a number is neither.
+  const [expiresAt, notBefore] = [momentIn(claims, "exp"), momentIn(claims, "nbf")]
   if (!(expiresAt + leeway > now)) return "expired"
   if (!(notBefore <= now + leeway)) return "from_the_future"
   if (!(notBefore >= now - longest - leeway)) return "too_old"
   // Both are by the client's clock, however far that is off.
   if (!(expiresAt - notBefore <= longest)) return "too_long_lived"
-  if (claims.iat !== undefined && !(instantIn(claims, "iat") <= now + leeway)) return "from_the_future"
+  if (claims.iat !== undefined && !(momentIn(claims, "iat") <= now + leeway)) return "from_the_future"
   // RFC 9101 §4: neither may stand in a request object.
   return claims.request === undefined && claims.request_uri === undefined ? undefined : "nested"
 }

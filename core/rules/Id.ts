@@ -37,7 +37,6 @@ export const markLength = 8
 /** A grant as logs and audit events tell it: its id is half of a token, so only the start of it is told. */
 export const grantMark = (id: GrantId): string => id.slice(0, markLength)
 
-export const readGrantId = Schema.decodeUnknownOption(GrantId)
 export const readClientId = Schema.decodeUnknownOption(ClientId)
 
 /** Writes the bytes of a grant's id; an id that came through the brand always has them. */

@@ -7,6 +7,16 @@ export type Instant = typeof Instant.Type
 /** How long something lasts, in whole milliseconds. */
 export type Millis = number
 
+export const second: Millis = 1000
+export const minute: Millis = 60 * second
+export const hour: Millis = 60 * minute
+export const day: Millis = 24 * hour
+
+/**
+ * How far the clock of whoever signs a request may be off (FAPI 2.0 §5.3.2.1: at least 8 s are taken, 60 s are not).
+ */
+export const leeway: Millis = 10 * second
+
 // Whole numbers add up to a whole number: nothing is left to check.
 export const later = (from: Instant, by: Millis): Instant => (from + by) as Instant
 

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { day, second } from "./Instant.ts"
 import { Algorithm } from "./Jwk.ts"
 import { ScopeRegistry, standardScopes } from "./Scope.ts"
 
@@ -61,9 +62,6 @@ export const Policy = Schema.Struct({
   scopes: ScopeRegistry
 })
 export type Policy = typeof Policy.Type
-
-const second = 1000
-const day = 24 * 60 * 60 * second
 
 export const standardPolicy: Policy = {
   codeTtl: 60 * second,

@@ -30,7 +30,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
 }) {}
 
 /** Why no client comes of the metadata document that its identifier leads to. */
-export const documentFaults = [
+const documentFaults = [
   /** By an owner, who blocked its host. */
   "document_refused",
   "document_address",

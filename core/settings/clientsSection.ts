@@ -23,7 +23,7 @@ import { attributes, breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import { type ClientId, readClientId } from "../rules/Id.ts"
-import type { Instant, Millis } from "../rules/Instant.ts"
+import { day, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { resourceOf } from "../rules/Resource.ts"
 import {
@@ -272,7 +272,7 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, page: 
   ]
 }
 
-const keptFor: Millis = 7 * 86_400_000
+const keptFor: Millis = 7 * day
 
 /** A new secret works at once and the present one for a week more; of two, only the older one can go. */
 const secretActions = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {

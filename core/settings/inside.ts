@@ -13,7 +13,7 @@ import type { Active } from "../people/Account.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { hasPassed, later, type Millis } from "../rules/Instant.ts"
+import { hasPassed, later, type Millis, minute } from "../rules/Instant.ts"
 import { type Contended, ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import { inSession, pagesPath } from "../workspace/SessionPath.ts"
 import { basePath, type OpenWorkspace } from "../workspace/Workspace.ts"
@@ -114,7 +114,7 @@ export const insideForm = <V extends SignedIn>(
   )
 
 /** How long a password that was given in a session stands for the person. */
-const confirmedFor: Millis = 5 * 60_000
+const confirmedFor: Millis = 5 * minute
 
 const isConfirmed = ({ call, signedIn: { confirmedAt } }: Inside): boolean =>
   confirmedAt !== undefined && !hasPassed(later(confirmedAt, confirmedFor), call.now)

@@ -5,6 +5,7 @@ import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { minute } from "../rules/Instant.ts"
 import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
@@ -17,7 +18,7 @@ const tokenChoices = {
   opaque: { words: "This API asks this server about each", asks: {} },
   "jwt-5m": {
     words: "JWTs for 5 minutes, which this API verifies itself",
-    asks: { accessTokenFormat: "jwt", accessTokenTtl: 5 * 60 * 1000 }
+    asks: { accessTokenFormat: "jwt", accessTokenTtl: 5 * minute }
   },
   jwt: {
     words: "JWTs for as long as any, which this API verifies itself",

@@ -29,7 +29,7 @@ export interface HostingServer {
   readonly clock: Clock.Clock
 }
 
-export const readWorkspace = (
+const readWorkspace = (
   option: string,
   given: WorkspaceOption,
   { scopes: serversScopes, taken }: Pick<HostingServer, "scopes" | "taken">

@@ -1,4 +1,5 @@
 import { type Clock, type Duration, type Redacted, Result } from "effect"
+import { minute } from "../../core/rules/Instant.ts"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { withoutEndSlash } from "../../core/rules/Resource.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
@@ -83,8 +84,6 @@ const names: NamesOf<JwtGuardOptions> = {
 }
 
 const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("jwtGuard")
-
-const minute = 60_000
 
 export const readOptions = (options: JwtGuardOptions): Checked<Read> =>
   Result.gen(function* () {

@@ -15,7 +15,7 @@ export interface SeenProofs {
 }
 
 /** 10 MB at most: a minute of 1,600 calls a second. */
-export const mostSeen = 100_000
+const mostSeen = 100_000
 
 /**
  * Those that this process saw, by digest. Where there is no room for more, it forgets the oldest, and from then on takes

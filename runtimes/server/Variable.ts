@@ -1,4 +1,5 @@
 import { Config, Duration, Effect, Option, Redacted, Result, Schema } from "effect"
+import { day } from "../../core/rules/Instant.ts"
 
 /** The server can't start like this. One line for each thing that is wrong, and none of them holds a value. */
 export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSettings", {
@@ -105,7 +106,6 @@ export const wholeNumber = (name: string, least: number, most: number, fallback:
   fallback
 })
 
-const day = 24 * 60 * 60 * 1000
 /** Well within the 48 bits that a token has for its expiry. */
 const century = 36_500 * day
 /** A timer has 31 bits: beyond them it goes off at once. */

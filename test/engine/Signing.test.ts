@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import { compactVerify, importJWK } from "jose"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { moveWorkspace } from "../../core/engine/Openings.ts"
-import { missingSealKey } from "../../core/engine/Signing.ts"
 import type { SigningKeys } from "../../core/engine/signingKeys.ts"
 import { keptForHints, signsFor } from "../../core/engine/signingKeys.ts"
 import { SignatureFault, type Signatures, type Wrapping } from "../../core/ports/Signatures.ts"
@@ -383,8 +382,6 @@ describe("the private part of a key", () => {
           const keys = (yield* stored(world))?.keys ?? []
           expect(keys.map(({ wrapped }) => wrapped.by)).toEqual([keyFrom(1).id, keyFrom(3).id])
           expect(world.log.join("\n")).toContain(JSON.stringify({ workspace: "home", kid: keys[0]?.kid }))
-          const find = (id: string) => [keyFrom(3), keyFrom(2)].find((key) => key.id === id)
-          expect(keys.map((key) => missingSealKey(key, find))).toEqual([keyFrom(1).id, undefined])
         }),
       signing
     ))

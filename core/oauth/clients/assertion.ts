@@ -1,18 +1,13 @@
 import { Result } from "effect"
 import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
-import type { Members } from "../../codec/Jws.ts"
-import { type Instant, later } from "../../rules/Instant.ts"
+import { type Members, millisIn } from "../../codec/Jws.ts"
+import { type Instant, later, leeway, minute } from "../../rules/Instant.ts"
 
 /** RFC 7523 §2.2. */
 export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-const second = 1000
-
-/** How far the clock of a client may be off (FAPI 2.0 §5.3.2.1: at least 8 s are taken, 60 s are not). */
-const leeway = 10 * second
-
 /** From here to its end. The server remembers each for as long. */
-const longestLife = 5 * 60 * second
+const longestLife = 5 * minute
 
 const longestJti = 256
 
@@ -39,12 +34,6 @@ export type AssertionFault =
   | "assertion_from_the_future"
   | "assertion_without_id"
 
-/** RFC 7519 §2: seconds, with a fraction or without. */
-const instantIn = (claims: Members, name: string): number | undefined => {
-  const value = claims[name]
-  return typeof value === "number" && Number.isFinite(value) ? value * second : undefined
-}
-
 const isThere = (claims: Members, name: string): boolean => claims[name] !== undefined
 
 /** draft-ietf-oauth-rfc7523bis §4: it may have a type of its own. A JWT of any other type is made for something else. */
@@ -60,11 +49,11 @@ export const checkAssertion = (
   if (claims.iss !== client || claims.sub !== client) return Result.fail("assertion_subject")
   // An array would let another server that stands in it use the assertion here.
   if (typeof claims.aud !== "string" || !audiences.includes(claims.aud)) return Result.fail("assertion_audience")
-  const expiresAt = instantIn(claims, "exp")
+  const expiresAt = millisIn(claims, "exp")
   if (expiresAt === undefined || expiresAt + leeway <= now) return Result.fail("assertion_expired")
   if (expiresAt > now + longestLife + leeway) return Result.fail("assertion_too_long_lived")
   for (const name of ["iat", "nbf"]) {
-    const at = instantIn(claims, name)
+    const at = millisIn(claims, name)
     if (isThere(claims, name) && (at === undefined || at > now + leeway))
       return Result.fail("assertion_from_the_future")
   }

@@ -38,7 +38,7 @@ const DeviceAnswer = Schema.Struct({
 }).annotate({ identifier: "DeviceAuthorization" })
 type DeviceAnswer = typeof DeviceAnswer.Type
 
-export const deviceContract = {
+const deviceContract = {
   id: "authorizeDevice",
   heading: "OAuth",
   summary: "Ask a person who has another device",

@@ -83,7 +83,7 @@ const registered = (services: Services, status: number, description: string) =>
     body: Schema.Struct({ ...rowMembers(services), ...registeredFields }).annotate({ identifier: "RegisteredClient" })
   }) as const
 
-export const registerContract = (services: Services) =>
+const registerContract = (services: Services) =>
   ({
     id: "registerClient",
     heading: "Registration",
@@ -120,7 +120,7 @@ const readRegistrationContract = (services: Services) =>
     ...own
   }) as const satisfies Contract
 
-export const updateRegistrationContract = (services: Services) =>
+const updateRegistrationContract = (services: Services) =>
   ({
     id: "updateClient",
     summary: "Change a registration",
@@ -149,7 +149,7 @@ const deleteRegistrationContract = {
   ...own
 } as const satisfies Contract
 
-export const registerPath = "/oauth/register"
+const registerPath = "/oauth/register"
 
 const registrationUri = (call: Call, client: Client): string =>
   `${endpointUrl(call.workspace, registerPath)}/${identifierOf(client)}`

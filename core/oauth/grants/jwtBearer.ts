@@ -1,7 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { type Client, identifierOf, isPublic, mayUse } from "../../client/Client.ts"
-import { type Members, readJws } from "../../codec/Jws.ts"
+import { type Members, millisIn, readJws } from "../../codec/Jws.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
 import type { Grant, Revoked, Standing } from "../../grant/Grant.ts"
@@ -10,7 +10,7 @@ import type { Step } from "../../grant/Step.ts"
 import type { Fault } from "../../http/Fault.ts"
 import type { Read } from "../../http/form.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../../rules/Id.ts"
-import { type Instant, later, type Millis } from "../../rules/Instant.ts"
+import { hour, type Instant, later, leeway, type Millis } from "../../rules/Instant.ts"
 import { algorithms, isAlgorithm, type PublicKey } from "../../rules/Jwk.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget, PortUnavailable } from "../../rules/Refusal.ts"
 import { narrowResources, type Resources, readResources, scopesTaken, withinResources } from "../../rules/Resource.ts"
@@ -31,11 +31,8 @@ const name = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 /** draft-ietf-oauth-identity-assertion-authz-grant §4. */
 const idJag = "oauth-id-jag+jwt"
 
-const second = 1000
-/** How far the clock of an issuer may be off. */
-const leeway = 10 * second
 /** From here to its end; so long after the end of its grant an assertion may still come. */
-const longestLife: Millis = 60 * 60 * second
+const longestLife: Millis = hour
 const longestText = 512
 
 /** An assertion that holds: who is meant, and the most that may come of it. */
@@ -61,11 +58,6 @@ const textIn = (claims: Members, name: string): string | undefined => {
   return typeof value === "string" && value !== "" && value.length <= longestText ? value : undefined
 }
 
-const timeIn = (claims: Members, name: string): number | undefined => {
-  const value = claims[name]
-  return typeof value === "number" && Number.isFinite(value) ? value * second : undefined
-}
-
 /** RFC 7523 §3; an array would let another server that stands in it use the assertion here. */
 const isFor = (audience: unknown, issuer: string): boolean =>
   audience === issuer || (Array.isArray(audience) && audience.length === 1 && audience[0] === issuer)
@@ -86,12 +78,12 @@ const checkClaims = (
   // ID-JAG §4.4.1: it is for the client that brings it.
   if (claims.client_id !== identifierOf(by.client) && (isIdJag || claims.client_id !== undefined))
     return refused("other_client")
-  const expiresAt = timeIn(claims, "exp")
+  const expiresAt = millisIn(claims, "exp")
   if (expiresAt === undefined || expiresAt + leeway <= now) return refused("expired")
   if (expiresAt > now + longestLife + leeway) return refused("assertion_too_long_lived")
-  const issuedAt = timeIn(claims, "iat")
+  const issuedAt = millisIn(claims, "iat")
   if (issuedAt === undefined || issuedAt > now + leeway) return refused("assertion_from_the_future")
-  const notBefore = timeIn(claims, "nbf")
+  const notBefore = millisIn(claims, "nbf")
   if (claims.nbf !== undefined && (notBefore === undefined || notBefore > now + leeway)) {
     return refused("assertion_from_the_future")
   }
@@ -233,7 +225,7 @@ const epochAfter = (found: Standing | Revoked | undefined): number => {
 }
 
 /** Kept for as long again, and written once in a thirtieth of it. */
-const keptFor: Millis = 30 * 24 * 60 * 60 * second
+const keptFor: Millis = 30 * 24 * hour
 
 /**
  * RFC 7523 §3.1 and ID-JAG §4.4: a token without a refresh token, since the issuer decides each time anew. A person who
