@@ -1,6 +1,5 @@
 import { Clock, Effect, Fiber, Result, type Scope } from "effect"
-import { LruMap } from "../../core/cache/LruMap.ts"
-import { SizedLruMap } from "../../core/cache/SizedLruMap.ts"
+import { LruMap, SizedLruMap } from "../../core/cache/LruMap.ts"
 import { type Document, DocumentFault, type DocumentLimits, type Documents } from "../../core/ports/Documents.ts"
 import { hasPassed, type Instant, instantOf } from "../../core/rules/Instant.ts"
 import { type Answer, freshUntil, jsonText } from "./Answer.ts"

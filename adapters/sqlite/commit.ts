@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Random } from "effect"
-import { detectBursts } from "../../core/limits/detectBursts.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { coalesce } from "../batching/coalesce.ts"
+import { detectBursts } from "../batching/detectBursts.ts"
 import { type Connection, commitFailed, isBusy, notDone, rollback } from "./Connection.ts"
 import type { Write } from "./RecordTable.ts"
 import { endTurns } from "./reads.ts"

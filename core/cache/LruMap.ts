@@ -44,3 +44,47 @@ export class LruMap<K, A extends object> {
     yield* this.young
   }
 }
+
+/** As `LruMap`, for values that strangers make large or small: bounded by the sum of their sizes. */
+export class SizedLruMap<K, A extends object> {
+  private young = new Map<K, A>()
+  private old = new Map<K, A>()
+  private youngSize = 0
+  private readonly half: number
+  private readonly sizeOf: (value: A) => number
+
+  /** `sizeOf` says what an entry takes, its key and place included; it never changes. */
+  constructor(most: number, sizeOf: (value: A) => number) {
+    this.half = most / 2
+    this.sizeOf = sizeOf
+  }
+
+  get(key: K): A | undefined {
+    const known = this.young.get(key)
+    if (known !== undefined) return known
+    const older = this.old.get(key)
+    if (older !== undefined) this.set(key, older)
+    return older
+  }
+
+  /** What is larger than half of all is not kept, nor what stood under its key before. */
+  set(key: K, value: A): void {
+    const size = this.sizeOf(value)
+    this.delete(key)
+    if (size > this.half) return
+    if (this.youngSize + size > this.half) {
+      this.old = this.young
+      this.young = new Map()
+      this.youngSize = 0
+    }
+    this.young.set(key, value)
+    this.youngSize += size
+  }
+
+  delete(key: K): void {
+    const known = this.young.get(key)
+    if (known !== undefined) this.youngSize -= this.sizeOf(known)
+    this.young.delete(key)
+    this.old.delete(key)
+  }
+}

@@ -21,7 +21,7 @@ import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
 import { type DocumentHosts, isBanned, takesHost } from "../rules/DocumentHosts.ts"
 import { grantIdOf, idLength } from "../rules/Id.ts"
-import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
+import { day, hasPassed, type Instant, instantOf, later, minute } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Contended, type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
 import { sameDigest } from "../rules/Secret.ts"
@@ -30,9 +30,6 @@ import { isLoopbackHost, type OpenWorkspace, policyAt } from "../workspace/Works
 import { type AuditContext, note } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Openings } from "./Openings.ts"
-
-const minute = 60_000
-const day = 24 * 60 * minute
 
 /** draft-ietf-oauth-client-id-metadata-document §5.2 and §8.7: what a document may take, and how long it is kept. */
 export const documentLimits: DocumentLimits = {

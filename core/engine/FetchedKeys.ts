@@ -1,11 +1,9 @@
 import { Clock, Effect, Layer, Result } from "effect"
-import { SizedLruMap } from "../cache/SizedLruMap.ts"
+import { SizedLruMap } from "../cache/LruMap.ts"
 import { ClientKeys, KeysFault } from "../ports/ClientKeys.ts"
 import { type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
-import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
+import { hasPassed, type Instant, instantOf, later, second } from "../rules/Instant.ts"
 import { type JwkSetFault, type PublicKey, readJwkSet } from "../rules/Jwk.ts"
-
-const second = 1000
 
 /** What a client's keys may take at its `jwks_uri`. */
 export const keySetLimits: DocumentLimits = {

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
-import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import { day, hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectTarget } from "../rules/RedirectUri.ts"
@@ -8,6 +8,7 @@ import { Resources } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 import { Asserter } from "../rules/TrustedIssuer.ts"
+import type { RefreshToken } from "../token/Token.ts"
 import { Authentication } from "./Authentication.ts"
 import { Binding } from "./Binding.ts"
 import { SenderMarks } from "./Sender.ts"
@@ -167,7 +168,7 @@ export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
 }
 
 /** How much longer than it counts a record is kept, so that what comes late is still told apart. */
-export const margin: Millis = 24 * 60 * 60 * 1000
+export const margin: Millis = day
 
 /** Kept by a margin longer than anything that it issued. */
 export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
@@ -190,4 +191,20 @@ export const isConnected = (grant: Grant, policy: Policy, now: Instant): grant i
   if (grant._tag === "Key" || grant._tag === "Revoked" || grant.subject._tag !== "User") return false
   const end = endOf(grant, policy.accessTtl)
   return end === null || !hasPassed(end, now)
+}
+
+/** Where a refresh token stands in its grant's line. */
+export type PlaceInLine = "current" | "retried" | "reused" | "ahead"
+
+/**
+ * RFC 9700 §4.14.2: a spent token that comes back is theft; but a client that lost an answer, or that has two tabs,
+ * sends the token that it just spent once more, for a moment.
+ */
+export const placeInLine = (token: RefreshToken, grant: Active, policy: Policy, now: Instant): PlaceInLine => {
+  const behind = grant.refresh.generation - token.generation
+  if (behind === 0) return "current"
+  if (behind < 0) return "ahead"
+  // A clock that is behind makes no request early: without a grace there is none for it either.
+  const since = Math.max(0, now - grant.refresh.issuedAt)
+  return behind === 1 && since < policy.refreshGrace ? "retried" : "reused"
 }

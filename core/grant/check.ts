@@ -10,9 +10,8 @@ import { type Asserter, isSameAsserter, type TrustedIssuers } from "../rules/Tru
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Binding, isBoundTo } from "./Binding.ts"
-import { type Active, type Grant, placeOf, type Standing } from "./Grant.ts"
+import { type Active, type Grant, placeInLine, placeOf, type Standing } from "./Grant.ts"
 import type { ApiKeyPrincipal, UserPrincipal, WorkspacePrincipal } from "./Principal.ts"
-import { placeInLine } from "./refreshLine.ts"
 import { holderOf, isDead } from "./revoke.ts"
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))

@@ -7,7 +7,7 @@ import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
-import { Instant, instantOf } from "../rules/Instant.ts"
+import { Instant, instantOf, minute } from "../rules/Instant.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -55,7 +55,7 @@ const bucketsKept = 100_000
 const worthTelling = 0.25
 
 /** The clocks of two processes differ by less; a difference that is larger is one that was set back. */
-const clocksDiffer = 60_000
+const clocksDiffer = minute
 
 /** How far the clock was set back since it showed `before`. */
 export const setBackBy = (before: number, now: number): number => Math.max(0, before - now)
@@ -82,7 +82,7 @@ export class LimitSharing extends Context.Service<
 >()("tessera/core/limits/LimitSharing") {}
 
 /** Every caller is let in, and there is nothing to tell other processes. */
-export const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
+const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
 
 /** Limits, none, or so many times as much of everything. */
 export type RateLimits = boolean | { readonly factor: number }

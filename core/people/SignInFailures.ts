@@ -7,7 +7,7 @@ import { answer, answerAndKeep } from "../grant/Decision.ts"
 import { setBackBy, toldBackBy } from "../limits/SharedLimiter.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { Instant, instantOf, later, type Millis } from "../rules/Instant.ts"
+import { hour, Instant, instantOf, later, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -33,8 +33,6 @@ export interface Rule {
   readonly joined: (told: Failures, last: Instant, now: Instant) => Instant
 }
 
-const minute = 60_000
-const hour = 60 * minute
 /** A row expires this long after its last failure. */
 export const forgottenAfter = 24 * hour
 /** Failures without a wait. */

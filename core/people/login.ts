@@ -22,7 +22,7 @@ import { emailLength, normaliseEmail, passwordBytes } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
 import { browserOf } from "./browserOf.ts"
-import { knownDevice } from "./Device.ts"
+import { knownDevice } from "./DeviceCookie.ts"
 import { welcome } from "./welcome.ts"
 
 /** Posts `email`, `password`, `csrf` and `return_to` to `{base}/login`. */

@@ -10,7 +10,7 @@ import type { Accounts } from "./Accounts.ts"
 import { forgetForm } from "./browserForm.ts"
 import { browserOf } from "./browserOf.ts"
 import { enterAt, readSessionCookie } from "./Cookie.ts"
-import { rememberDevice } from "./Device.ts"
+import { rememberDevice } from "./DeviceCookie.ts"
 import { endSessions, farewellBy } from "./endSessions.ts"
 import { type SessionSecret, sessionIdOf } from "./Sessions.ts"
 

@@ -11,7 +11,7 @@ import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
-import { hasPassed, type Instant, type Millis } from "../rules/Instant.ts"
+import { day, hasPassed, type Instant } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { servicesAt } from "../workspace/Workspace.ts"
 import {
@@ -27,8 +27,6 @@ import {
 import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows, withLastUse } from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
-
-const day: Millis = 86_400_000
 
 /** The values of `expires` in the form that creates a key. */
 const keyLifetimes = [

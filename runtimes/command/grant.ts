@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { endAll } from "../../core/engine/endAll.ts"
+import { endAll } from "../../core/engine/administerGrants.ts"
 import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { administer, WorkspaceFlag } from "./administration.ts"
 import { readId } from "./client.ts"

@@ -19,7 +19,7 @@ export interface Administration {
 const by = "host program"
 
 /** The host's own code does it, in no request of Tessera's. */
-export const occasionAt = ({ id }: Workspace): OwnerAuditContext => ({ workspace: id, by, requestId: by })
+export const auditContextAt = ({ id }: Workspace): OwnerAuditContext => ({ workspace: id, by, requestId: by })
 
 /** One page of a list. */
 export interface PageOf<A> {

@@ -1,5 +1,5 @@
+import { detectBursts } from "../../adapters/batching/detectBursts.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { detectBursts } from "../../core/limits/detectBursts.ts"
 import type { Serve } from "../../core/serve.ts"
 
 export type Answered = HttpResponse | Promise<HttpResponse>

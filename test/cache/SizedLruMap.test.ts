@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { SizedLruMap } from "../../core/cache/SizedLruMap.ts"
+import { SizedLruMap } from "../../core/cache/LruMap.ts"
 
 interface Entry {
   readonly name: number

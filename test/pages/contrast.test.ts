@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { contrast } from "../../core/pages/contrast.ts"
-import { darkPalette, lightPalette, type Palette, schemeOf } from "../../core/pages/Palette.ts"
+import { contrast, darkPalette, lightPalette, type Palette, schemeOf } from "../../core/pages/Palette.ts"
 import { Colour, defaultTheme } from "../../core/workspace/Theme.ts"
 import { seeded } from "./seeded.ts"
 

@@ -1,10 +1,10 @@
 import { Effect, Result } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
-import { type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
+import { type Members, millisIn, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { isKeyText } from "../../grant/apiKey.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import type { Signatures } from "../../ports/Signatures.ts"
-import { type Instant, later, type Millis } from "../../rules/Instant.ts"
+import { type Instant, later, leeway, type Millis, minute } from "../../rules/Instant.ts"
 import { type Algorithm, fitsAlgorithm, type PublicKey, readPublicKey, thumbprint } from "../../rules/Jwk.ts"
 import { InvalidDpopProof, InvalidToken, PortUnavailable } from "../../rules/Refusal.ts"
 import { hashOf, isBearerToken, isDigestOf } from "../../rules/Secret.ts"
@@ -19,13 +19,8 @@ export const proofAlgorithms = ["EdDSA", "Ed25519", "ES256", "PS256"] as const s
 
 const isProofAlgorithm = (alg: unknown): alg is Algorithm => proofAlgorithms.some((one) => one === alg)
 
-const second: Millis = 1000
-
 /** RFC 9449 §11.1: how old a proof may be. The server remembers each for as long as it would be taken. */
-export const longestAge: Millis = 60 * second
-
-/** How far the clock of a caller may be ahead (FAPI 2.0 §5.3.2.1: at least 8 s are taken, 60 s are not). */
-export const leeway: Millis = 10 * second
+const longestAge: Millis = minute
 
 const longestJti = 256
 
@@ -119,12 +114,6 @@ const isSameAddress = (htu: string, expected: string): boolean => {
   if (htu === expected) return isWritten(htu)
   const address = addressOf(htu)
   return address !== undefined && address === addressOf(expected)
-}
-
-/** RFC 7519 §2: seconds, with a fraction or without. */
-const millisIn = (claims: Members, name: string): number | undefined => {
-  const value = claims[name]
-  return typeof value === "number" && Number.isFinite(value) ? value * second : undefined
 }
 
 /** When the proof was made, if it may be taken now. `nbf` and `exp` are not the RFC's, and may only narrow it. */

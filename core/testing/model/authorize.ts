@@ -1,6 +1,5 @@
-import type { Authorize, Push } from "../script/Command.ts"
+import type { Authorize, ClaimsAsked, Push } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
-import { asksForName, asksForTime, onlyAbout, widenedBy } from "./claims.ts"
 import { drawnFor, offerOf, placesOf } from "./place.ts"
 import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
@@ -235,3 +234,24 @@ export const readAsked = <C extends AuthorizeFacts["command"]>(facts: Facts, com
 
 export const authorize = (facts: Facts, command: Authorize): ReadonlyArray<Alternative> =>
   firstThatHolds(authorizeRules, readAsked(facts, command))
+
+const isOneOf = (claims: ClaimsAsked | undefined, ...all: ReadonlyArray<ClaimsAsked>): boolean =>
+  claims !== undefined && all.includes(claims)
+
+/** OpenID Connect Core §5.5: in a sign-in request, a claim by its name brings the scope that covers it. */
+export const widenedBy = (claims: ClaimsAsked | undefined, scope: ReadonlyArray<Scope>): ReadonlyArray<Scope> =>
+  scope.includes("openid") &&
+  !scope.includes("profile") &&
+  isOneOf(claims, "name in the ID token", "name at userinfo", "name and time")
+    ? [...scope, "profile"]
+    : scope
+
+export const asksForTime = (claims: ClaimsAsked | undefined): boolean =>
+  isOneOf(claims, "time of sign-in", "name and time")
+
+export const asksForName = (claims: ClaimsAsked | undefined): boolean =>
+  isOneOf(claims, "name in the ID token", "name and time")
+
+/** Whom alone the answer may name. */
+export const onlyAbout = (claims: ClaimsAsked | undefined): string | undefined =>
+  claims === "only ann" ? "ann" : claims === "only bob" ? "bob" : undefined

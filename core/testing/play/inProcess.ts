@@ -11,8 +11,8 @@ import {
   registerClient,
   setServedResource
 } from "../../engine/administerClients.ts"
+import { endAll } from "../../engine/administerGrants.ts"
 import { changeIssuer, removeIssuer, trustIssuer } from "../../engine/administerWorkspace.ts"
-import { endAll } from "../../engine/endAll.ts"
 import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"

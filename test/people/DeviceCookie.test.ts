@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { knownDevice, rememberDevice } from "../../core/people/Device.ts"
+import { knownDevice, rememberDevice } from "../../core/people/DeviceCookie.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { detectBursts } from "../../core/limits/detectBursts.ts"
+import { detectBursts } from "../../adapters/batching/detectBursts.ts"
 
 /** So many arrivals in each turn of the loop, and which of them came alone; `x` is one that did not. */
 const arrivals = (turns: ReadonlyArray<number>): ReadonlyArray<string> => {

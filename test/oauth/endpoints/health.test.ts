@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Exit, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { layer as memory } from "../../adapters/memory/Memory.ts"
-import { makeReadiness, takesWrites } from "../../core/engine/Readiness.ts"
-import { makeRecords } from "../../core/engine/Records.ts"
-import { usageKind } from "../../core/engine/Usage.ts"
-import { Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { Instant } from "../../core/rules/Instant.ts"
-import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { layer as memory } from "../../../adapters/memory/Memory.ts"
+import { makeRecords } from "../../../core/engine/Records.ts"
+import { usageKind } from "../../../core/engine/Usage.ts"
+import { makeReadiness, takesWrites } from "../../../core/oauth/endpoints/health.ts"
+import { Conflict, Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")
 

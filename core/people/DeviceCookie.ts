@@ -2,7 +2,7 @@ import { base64Url } from "../codec/Base64Url.ts"
 import type { Mac } from "../codec/Sha256.ts"
 import type { HttpRequest } from "../http/Http.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { hasPassed, type Instant, later } from "../rules/Instant.ts"
+import { day, hasPassed, type Instant, later } from "../rules/Instant.ts"
 import { type Digest, sameDigest } from "../rules/Secret.ts"
 import type { Sealer } from "../token/KeyRing.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
@@ -17,7 +17,6 @@ const deviceCookie: Cookie = {
   form: /^[0-9a-f]{8}\.[A-Za-z0-9_-]{22}\.[0-9a-z]{1,11}\.[A-Za-z0-9_-]{43}$/
 }
 
-const day = 24 * 60 * 60 * 1000
 /** RFC 6265bis §5.5: the longest that browsers keep a cookie. */
 const deviceTtl = 400 * day
 const nonceLength = 16
