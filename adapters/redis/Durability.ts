@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
+import type { RedisTarget } from "./RedisUrl.ts"
 import type { Master, Wire } from "./Wire.ts"
 
 /** The server evicts records when memory is full, so issued grants would be lost. */
@@ -16,9 +17,23 @@ export class EvictionRefused extends Schema.TaggedError<EvictionRefused>()("Evic
 export type DurabilityWarning =
   | { readonly _tag: "AppendOnlyOff"; readonly node: string }
   | { readonly _tag: "LastWritesAtRisk"; readonly node: string; readonly appendfsync: string }
-  | { readonly _tag: "FailoverLosesWrites"; readonly node: string; readonly replicas: number }
+  | {
+      readonly _tag: "FailoverLosesWrites"
+      readonly node: string
+      readonly replicas: number
+      readonly kind: RedisTarget["kind"]
+    }
   | { readonly _tag: "EvictionOn"; readonly node: string; readonly policy: string }
   | { readonly _tag: "CouldNotLook"; readonly node: string; readonly settings: ReadonlyArray<string> }
+
+const waiting = "wait=1 in the URL waits for one"
+
+/** A URL of a cluster takes no `wait`. */
+const remedies: Readonly<Record<RedisTarget["kind"], string>> = {
+  single: waiting,
+  sentinel: waiting,
+  cluster: "min-replicas-to-write and min-replicas-max-lag bound how many"
+}
 
 export const warningText = (warning: DurabilityWarning): string => {
   switch (warning._tag) {
@@ -27,7 +42,7 @@ export const warningText = (warning: DurabilityWarning): string => {
     case "LastWritesAtRisk":
       return `Redis at ${warning.node} has appendfsync ${warning.appendfsync}: a crash of its machine loses ${warning.appendfsync === "everysec" ? "up to two seconds" : "perhaps half a minute"} of acknowledged writes`
     case "FailoverLosesWrites":
-      return `Redis at ${warning.node} acknowledges writes before any of its replicas (${warning.replicas}) has them: a failover loses the last ones, and what was revoked or spent by them works again; wait=1 in the URL waits for one`
+      return `Redis at ${warning.node} acknowledges writes before any of its replicas (${warning.replicas}) has them: a failover loses the last ones, and what was revoked or spent by them works again; ${remedies[warning.kind]}`
     case "EvictionOn":
       return `Redis at ${warning.node} has maxmemory-policy ${warning.policy}: it throws away records when it is full`
     case "CouldNotLook":
@@ -44,15 +59,17 @@ export interface Tolerance {
 /** Reads the settings of every master. */
 export const inspectDurability = (
   wire: Wire,
+  kind: RedisTarget["kind"],
   tolerance: Tolerance
 ): Effect.Effect<ReadonlyArray<DurabilityWarning>, EvictionRefused | StorageUnavailable> =>
   Effect.map(
-    Effect.forEach(wire.masters(), (master) => inspect(master, tolerance), { concurrency: "unbounded" }),
+    Effect.forEach(wire.masters(), (master) => inspect(master, kind, tolerance), { concurrency: "unbounded" }),
     (warnings) => warnings.flat()
   )
 
 const inspect = Effect.fnUntraced(function* (
   master: Master,
+  kind: RedisTarget["kind"],
   tolerance: Tolerance
 ): Effect.fn.Return<ReadonlyArray<DurabilityWarning>, EvictionRefused | StorageUnavailable> {
   const node = master.name
@@ -79,7 +96,9 @@ const inspect = Effect.fnUntraced(function* (
     warnings.push({ _tag: "LastWritesAtRisk", node, appendfsync })
   }
   // With min-replicas-to-write too: that counts the replicas of a moment ago, and waits for none.
-  if (replicas > 0 && tolerance.waitForReplica !== true) warnings.push({ _tag: "FailoverLosesWrites", node, replicas })
+  if (replicas > 0 && tolerance.waitForReplica !== true) {
+    warnings.push({ _tag: "FailoverLosesWrites", node, replicas, kind })
+  }
 
   const settings = Object.entries({ appendonly, appendfsync, "maxmemory-policy": policy })
     .filter(([name, value]) => value === undefined && !(name === "appendfsync" && appendonly === "no"))

@@ -97,7 +97,7 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
       const wire = yield* openWire(target, { tls: options.tls, pipelining, ...limits })
       yield* waitForRedis(wire, options.patience ?? Duration.times(deadline, 10))
       const waitForReplica = options.waitForReplica ?? target.settings.waitForReplica ?? false
-      const warnings = yield* inspectDurability(wire, {
+      const warnings = yield* inspectDurability(wire, target.kind, {
         allowEviction: options.allowEviction ?? target.settings.allowEviction ?? false,
         waitForReplica
       })

@@ -23,7 +23,7 @@ const inspected = (url: string, allowEviction = false, waitForReplica = false) =
         maximumWaiting: 1000
       })
       yield* wire.ask("ping", [], wire.deadline())
-      return yield* inspectDurability(wire, { allowEviction, waitForReplica })
+      return yield* inspectDurability(wire, target.kind, { allowEviction, waitForReplica })
     })
   )
 
@@ -63,7 +63,7 @@ describe("what a Redis would lose", () => {
         yield* call(admin, "REPLICAOF", "127.0.0.1", master.port)
         const node = `127.0.0.1:${master.port}`
         const found = yield* Effect.repeat(inspected(master.url), { until: (warnings) => warnings.length > 0 })
-        expect(found).toEqual([{ _tag: "FailoverLosesWrites", node, replicas: 1 }])
+        expect(found).toEqual([{ _tag: "FailoverLosesWrites", node, replicas: 1, kind: "single" }])
 
         const masters = yield* openAdmin(master.url)
         yield* call(masters, "CONFIG", "SET", "min-replicas-to-write", 1)
@@ -71,6 +71,15 @@ describe("what a Redis would lose", () => {
         expect(yield* inspected(master.url, false, true)).toEqual([])
       })
     ))
+
+  test.each(["redis://a:1", "redis+cluster://a:1,b:2", "redis+sentinel://a:1/main"])(
+    "is met by waiting for a replica where the URL may ask for it: %s",
+    (url) => {
+      const { kind } = Result.getOrThrow(parseRedisUrl(url))
+      const text = warningText({ _tag: "FailoverLosesWrites", node: "a:1", replicas: 1, kind })
+      expect(text.includes("wait=1")).toBe(Result.isSuccess(parseRedisUrl(`${url}?wait=1`)))
+    }
+  )
 
   test("is said of each node of a cluster", () =>
     scoped(
