@@ -104,7 +104,10 @@ export interface TesseraOptions {
   readonly presentations?: ReadonlyArray<Presentation>
   /** What clients register beyond what every client has: the whole list. Without it, that of `core/client/members.ts`. */
   readonly clientMembers?: ReadonlyArray<ClientMember>
-  /** What scopes let applications learn of a person. Without it, the table of OpenID Connect: `[...claimScopes, mine]`. */
+  /**
+   * What scopes let applications learn of a person. Without it, the table of OpenID Connect: `[...claimScopes, mine]`. Rows
+   * of one scope add up.
+   */
   readonly claimScopes?: ReadonlyArray<ClaimScope>
   /** Every grant type of the token endpoint. Without it, the protocol's own: `[...grantTypes, mine]` adds one. */
   readonly grants?: ReadonlyArray<GrantType>

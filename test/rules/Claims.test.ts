@@ -45,6 +45,12 @@ describe("what scopes let an application learn (OpenID Connect Core §5.4)", () 
     expect(within("profile", "phone").toSorted()).toEqual([...plainly, ...phone].toSorted())
   })
 
+  test("is what all rows of a scope cover", () => {
+    const twice = [...claimScopes, { scope: "email", claims: ["team"] }]
+    expect(["email", "team", "address"].filter(claimsWithin(twice, ["openid", "email"]))).toEqual(["email", "team"])
+    expect(["email", "team", "address"].filter(claimsWithin(twice, ["email"]))).toEqual(["email", "team"])
+  })
+
   test("is found from the claims too", () => {
     expect(scopesOfClaims(own, [])).toEqual([])
     expect(scopesOfClaims(own, ["sub", "nothing"])).toEqual([])
