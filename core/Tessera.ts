@@ -143,7 +143,7 @@ export class Tessera extends Context.Service<
     readonly routes: ReadonlyArray<Route>
     readonly services: Services
   }
->()("tessera/core/http/Tessera") {
+>()("tessera/core/Tessera") {
   static readonly layer = (options: TesseraOptions) => Layer.effect(Tessera, makeTessera(options))
 }
 

@@ -8,7 +8,7 @@ export class MigrationsPending extends Schema.TaggedError<MigrationsPending>()("
 
 /**
  * Long bodies would make a table without rowids deep, so the primary key is an index beside the records. Ids, owners
- * and workspaces are key text (`../KeyText.ts`), bodies are JSON.
+ * and workspaces are key text (`../records/KeyText.ts`), bodies are JSON.
  */
 const recordTable = (name: string): string => `
   CREATE TABLE ${name} (

@@ -18,7 +18,7 @@ interface Whole {
   readonly closed: HeaderPairs
 }
 
-const whole = Symbol("tessera/core/http/commonHeaders/whole")
+const whole = Symbol("tessera/core/http/answer/whole")
 
 interface Shared extends HeaderPairs {
   readonly [whole]?: Whole

@@ -15,7 +15,8 @@ export class Pages extends Context.Service<
     readonly consent: (workspace: OpenWorkspace, model: ConsentPage) => HttpResponse
     /**
      * Where the host's own consent page is, if it is elsewhere: a path of the issuer's origin, or a URL. It is opened
-     * with the authorization request as `request`, asks for the model and posts the answer (`http/consentElsewhere.ts`).
+     * with the authorization request as `request`, asks for the model and posts the answer
+     * (`oauth/endpoints/consentElsewhere.ts`).
      */
     readonly consentAt?: string
     readonly consentAnswered: (workspace: OpenWorkspace, model: ConsentAnsweredPage) => HttpResponse

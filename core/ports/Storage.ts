@@ -112,13 +112,13 @@ export class Storage extends Context.Service<
     readonly insert: (record: NewRecord) => Effect.Effect<void, Conflict | StorageUnavailable>
     /** Writes `body` and `expiresAt` if the stored version is still `expected`. `owner` is the stored one's. */
     readonly replace: (expected: number, record: NewRecord) => Effect.Effect<void, Conflict | StorageUnavailable>
-    /** Removing what is not there is no error. */
     /**
      * `insert` for each of `added`, then, where all of their ids were free, `replace`: in one round trip. `Taken`: one
      * was not, and others of them may have been inserted. `Conflict`: all were inserted. They are at least one, and of one
      * kind. Only of a store where it is quicker than one verb after the other, which is the default.
      */
     readonly insertAndReplace?: InsertAndReplace | undefined
+    /** Removing what is not there is no error. */
     readonly remove: (key: RecordKey) => Effect.Effect<void, StorageUnavailable>
     readonly list: (listing: Listing) => Effect.Effect<Page, StorageUnavailable>
     /** Removes records of every workspace with `expiresAt <= before`, at most `limit`; answers how many. */
