@@ -42,7 +42,7 @@ export const signingKind: RecordKind<SigningKeys> = {
 /** How long others may keep the published keys. */
 export const publishedFor: Millis = 5 * minute
 
-/** For so long a key is published before it signs: some keep what they were told for twice as long. */
+/** For so long a next key is published before it signs: some keep what they were told for twice as long. */
 export const publishedAhead: Millis = 15 * minute
 
 /** Processes may be so far apart about the time. */
@@ -124,7 +124,8 @@ const grown = (keys: SigningKeys, key: SigningKey, now: Instant): SigningKeys =>
 
 /**
  * With a key that signs now what lives so long; the same keys where there is one. The first of its algorithm signs at
- * once, since no reader can have cached keys of it that are stale. `undefined`: it takes a new one, and none was drawn.
+ * once, since there is no other: who keeps the keys of before has to fetch them anew. `undefined`: it takes a new one, and
+ * none was drawn.
  */
 export const readyFor = (
   keys: SigningKeys,
@@ -177,7 +178,7 @@ export const retire = (
 
 /**
  * Without a key that others may have: what it signed fails from now on at every reader that fetches the keys. One that
- * signs has the drawn one in its place at once.
+ * signs has the drawn one in its place at once, which nobody was told of before.
  */
 export const withdrawn = (
   keys: SigningKeys,
