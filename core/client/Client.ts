@@ -89,7 +89,7 @@ export const Client = Schema.Struct({
   redirectUris: Schema.Array(RedirectUri),
   /** By their names. A server may know fewer than it did when the client registered. */
   grantTypes: Schema.Array(Schema.String),
-  /** The most that it may be granted. */
+  /** The most that it may be granted; one that registered itself may ask a person for more (`scopesToAsk`). */
   scope: Scopes,
   /** The id of its workspace grant, drawn at registration so that two first requests meet on one record. */
   workspaceGrant: GrantId,
@@ -234,6 +234,8 @@ export const ClientInformation = Schema.Struct({
   grant_types: Schema.Array(Schema.String),
   response_types: Schema.Array(Schema.String),
   token_endpoint_auth_method: Schema.String,
-  scope: Schema.String.annotate({ description: "The most that it may be granted." })
+  scope: Schema.String.annotate({
+    description: "The most that it may be granted. A client that registered itself may ask a person for more."
+  })
 })
 export type ClientInformation = typeof ClientInformation.Type

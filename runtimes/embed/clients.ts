@@ -34,7 +34,7 @@ export interface RegisteredClient {
   readonly grantTypes: ReadonlyArray<string>
   /** As RFC 7591 calls it: `client_secret_basic`, `client_secret_post`, `none` … */
   readonly authMethod: string
-  /** The most that it may be granted. */
+  /** The most that it may be granted; one that registered itself may ask a person for more. */
   readonly scopes: ReadonlyArray<string>
   /**
    * `itself`: by registering. `owner`: by one of yours, who answers for it. `document`: by no registration, and `id`
