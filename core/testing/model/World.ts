@@ -17,7 +17,10 @@ export interface World {
   readonly requirePkce: boolean
   /** Which clients may act for the workspace itself. */
   readonly workspaceAccess: "registered" | "approved" | "owner"
-  /** A registration writes nothing before the first consent, or the first token of a client that acts alone. */
+  /**
+   * A registration writes nothing before the first consent, or the first token of a client that acts alone. A system other
+   * than the core has no part in it: `false` leaves it out.
+   */
   readonly rowsAtConsent?: boolean
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
