@@ -271,9 +271,9 @@ export interface CreateOptions {
 
   /**
    * What is served beside the protocol: `settings` (the pages where people look after their applications and owners
-   * after keys and applications, under `/settings`), `home` (a page at `/`, that leads there where they are), `health`
-   * (`/healthz`, `/readyz`), `openapi` (the document at `/openapi.json`), `example` (the resource `/rest/companies`).
-   * Default: nothing.
+   * after keys, applications, their documents, APIs and trusted issuers, under `/settings`), `home` (a page at `/`, that
+   * leads there where they are), `health` (`/healthz`, `/readyz`), `openapi` (the document at `/openapi.json`), `example`
+   * (the resource `/rest/companies`). Default: nothing.
    */
   readonly extras?: ReadonlyArray<Extra>
 
