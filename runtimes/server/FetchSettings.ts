@@ -33,7 +33,10 @@ const readCertificates = (path: string): Option.Option<string> => {
   return found.length > 0 && found.every(isSound) ? Option.some(found.join("\n")) : Option.none()
 }
 
-/** What the server fetches by itself: keys of clients at their `jwks_uri`. */
+/**
+ * Where the server goes by itself: for keys of clients and of trusted issuers, for metadata documents of clients, and to
+ * tell clients of a sign-out.
+ */
 export const fetchVariables = {
   fetchAllow: {
     name: "FETCH_ALLOW",
