@@ -7,7 +7,7 @@ import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import { displayName } from "../../core/client/Client.ts"
 import { isSealed } from "../../core/client/ClientIdentifier.ts"
 import { clientMembers } from "../../core/client/members.ts"
-import { profileOf } from "../../core/client/Profile.ts"
+import { leastProfile, profileOf } from "../../core/client/Profile.ts"
 import { sealedUnder } from "../../core/client/SealedClient.ts"
 import { rulesBroken } from "../../core/engine/administerClients.ts"
 import { clientChangesOwner } from "../../core/engine/ClientChanges.ts"
@@ -273,7 +273,7 @@ const examineProfiles = Effect.fnUntraced(function* (examined: Examined) {
       const found = examined.workspaces.has(of) ? read(body) : undefined
       if (found === undefined || Result.isFailure(found)) continue
       const client = found.success.value
-      if (profileOf(client, policy) !== profileOf({}, standardPolicy)) held++
+      if (profileOf(client, policy) !== leastProfile(standardPolicy)) held++
       for (const rule of rulesBroken({ ...tables, policy }, client)) {
         broken.push(`${displayName(client)} (${client.id})${within(examined, of)}: ${rule}`)
       }
@@ -282,11 +282,17 @@ const examineProfiles = Effect.fnUntraced(function* (examined: Examined) {
   } while (after !== undefined)
   const what = "profiles"
   if (broken.length > 0) {
+    const more = broken.length > shownMost ? [`${broken.length - shownMost} more`] : []
+    // What the server holds all to, no command loosens for one.
+    const loosen =
+      leastProfile(policy) === leastProfile(standardPolicy)
+        ? "run: tessera client profile ID standard"
+        : "set FAPI2=optional, which holds to it only clients that ask for it"
     return [
       doubtful(
         what,
-        broken.slice(0, shownMost).join(" "),
-        "Let the client register anew as its profile asks, or run: tessera client profile ID standard"
+        [...broken.slice(0, shownMost), ...more].join(" "),
+        `Let the client register anew as its profile asks, or ${loosen}`
       )
     ]
   }

@@ -34,6 +34,15 @@ test("the command line chooses a profile for a client that keeps its rules, and 
     const broken = yield* profiles({ FAPI2: "required" })
     expect(broken?.state).toBe("doubtful")
     expect([broken?.says?.includes(tells), broken?.says?.includes(signs)]).toEqual([true, false])
+    // What it advises can be done: there is a variable that ends the complaint, and no command that would refuse.
+    const [, name = "", value = ""] = /\b(FAPI2)=(\w+)/.exec(broken?.advice ?? "") ?? []
+    expect(yield* profiles({ FAPI2: "required", [name]: value })).toMatchObject({ state: "good" })
+    expect(broken?.advice).not.toContain("tessera client profile")
     expect(yield* choose(signs, "standard")).toBe(0)
     expect(yield* profiles({})).toBeUndefined()
+    // Each breaks two rules: with the one of before, one more than are named.
+    for (const app of ["A", "B", "C", "D", "E"]) {
+      yield* run("client", "create", "--name", app, "--redirect-uri", "http://127.0.0.1/callback")
+    }
+    expect((yield* profiles({ FAPI2: "required" }))?.says).toMatch(/\. 1 \w+$/)
   }).pipe(Effect.scoped, Effect.runPromise))
