@@ -26,7 +26,7 @@ import {
   withRequestId
 } from "./http/answer.ts"
 import { answerFault, broken, faultPage, oauthError, resourceAt, resourceError } from "./http/faults.ts"
-import type { HttpRequest, HttpResponse } from "./http/Http.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 import { makeRefusals, type Refusals } from "./http/Refusals.ts"
 import {
   type Call,
@@ -73,7 +73,13 @@ import { makeDevicePoll } from "./request/device.ts"
 import { type ClaimScope, claimScopes } from "./rules/Claims.ts"
 import { type Instant, instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
-import { type Contended, NoSuchRoute, type Refusal, WorkspaceDisabled } from "./rules/Refusal.ts"
+import {
+  type Contended,
+  type InsufficientAuthentication,
+  NoSuchRoute,
+  type Refusal,
+  WorkspaceDisabled
+} from "./rules/Refusal.ts"
 import { offersOpenId, withoutOpenId } from "./rules/Scope.ts"
 import { Keys } from "./token/KeyRing.ts"
 import { type OpenWorkspace, pathBelow, type Workspace } from "./workspace/Workspace.ts"
@@ -120,7 +126,13 @@ export interface TesseraOptions {
 
 /** A guarded call: who it is, or the answer that sends them for a token. */
 export type Guarded<Kind extends CallerKind = CallerKind> =
-  | { readonly _tag: "Admitted"; readonly principal: PrincipalOf<Kind>; readonly workspace: Workspace }
+  | {
+      readonly _tag: "Admitted"
+      readonly principal: PrincipalOf<Kind>
+      readonly workspace: Workspace
+      /** RFC 9449 §8.2: what the host's own answer has to carry. Left out where there is nothing to tell. */
+      readonly headers?: HeaderPairs
+    }
   | { readonly _tag: "Refused"; readonly response: HttpResponse }
 
 /** The authorization server: requests in, answers out, and nothing fails or throws. */
@@ -365,15 +377,24 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       return { _tag: "Refused", response: withRequestId(requestId, response) }
     }
     const now = instantOf(clock)
-    const check = (workspace: OpenWorkspace) =>
-      Effect.flatMapEager(guard(services, workspace, request, needs, now), (principal) => {
-        const wanting = authenticationFault(needs, principal, now)
-        return wanting === undefined ? Effect.succeed(principal) : Effect.fail(wanting)
-      })
+    const check = (opened: OpenWorkspace) =>
+      guard(
+        services,
+        opened,
+        request,
+        needs,
+        now,
+        (principal, headers): Effect.Effect<Guarded<Kind>, InsufficientAuthentication> => {
+          const wanting = authenticationFault(needs, principal, now)
+          if (wanting !== undefined) return Effect.fail(wanting)
+          const admitted = { _tag: "Admitted", principal, workspace } as const
+          return Effect.succeed(headers === undefined ? admitted : { ...admitted, headers })
+        }
+      )
     const known = openings.known(workspace)
     const waits = opening(workspace, known, now)
     const guarded = yield* Effect.result(waits === undefined ? check(known ?? workspace) : Effect.flatMap(waits, check))
-    if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }
+    if (guarded._tag === "Success") return guarded.success
     const call: Call = { request, workspace, path: request.path, endpoint: "guard", now, requestId }
     yield* noteRefusal(call, guarded.failure)
     const response = resourceError(rowsFor(services.presentations, needs), workspace, guarded.failure, {

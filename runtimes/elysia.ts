@@ -66,7 +66,10 @@ export const guard = <const Kind extends CallerKind = CallerKind>(auth: Guard, n
   refuseBad(needs)
   return async (context: GuardedContext): Promise<{ readonly principal: CallerOf<Kind> }> => {
     const checked = await auth.check(webCall(context.request), needs)
-    if (checked._tag === "Admitted") return { principal: checked.principal }
+    if (checked._tag === "Admitted") {
+      for (const [name, value] of checked.headers ?? []) context.set.headers[name] = value
+      return { principal: checked.principal }
+    }
     for (const [name, value] of checked.response.headers) context.set.headers[name] = value
     // Elysia answers with it and calls no handler, so no handler sees anything but a principal.
     return context.status(checked.response.status, checked.response.body) as never

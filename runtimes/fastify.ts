@@ -69,6 +69,7 @@ export const guard = (auth: Guard, needs: Needs) => {
     const checked = await auth.check(call, needs)
     if (checked._tag === "Admitted") {
       setPrincipal(request, checked.principal)
+      for (const [name, value] of checked.headers ?? []) reply.header(name, value)
       return undefined
     }
     reply.code(checked.response.status)

@@ -1,4 +1,5 @@
 /** `tessera/fetch`: for what speaks `Request` and `Response` (Deno, Workers, Next's route handlers …). */
+import type { HeaderPairs } from "../core/http/Http.ts"
 import type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 import type { Mount } from "../core/serve.ts"
 import { answerOurs } from "./fetch/mount.ts"
@@ -27,6 +28,14 @@ export const mount =
       body: () => Promise.resolve(readBefore)
     })
 
+/** A copy, since some answers take no header, and an app may give one to many. Of an upgrade there is none. */
+const telling = (response: Response, pairs: HeaderPairs): Response => {
+  if (!(response instanceof Response) || response.status < 200) return response
+  const told = new Response(response.body, response)
+  for (const [name, value] of pairs) told.headers.set(name, value)
+  return told
+}
+
 /** A handler that only admitted requests reach. Whatever else a platform passes is passed on. */
 export const guard = <Rest extends ReadonlyArray<unknown>, const Kind extends CallerKind = CallerKind>(
   auth: Guard,
@@ -36,6 +45,9 @@ export const guard = <Rest extends ReadonlyArray<unknown>, const Kind extends Ca
   refuseBad(needs)
   return async (request: Request, ...rest: Rest): Promise<Response> => {
     const checked = await auth.guard(request, needs)
-    return checked._tag === "Admitted" ? handler(request, checked.principal, ...rest) : checked.response
+    if (checked._tag === "Refused") return checked.response
+    const { headers, principal } = checked
+    const answer = handler(request, principal, ...rest)
+    return headers === undefined ? answer : telling(await answer, headers)
   }
 }

@@ -86,6 +86,7 @@ export interface GuardVariables<Kind extends CallerKind = CallerKind> {
 export interface GuardedContext<Kind extends CallerKind = CallerKind> {
   readonly req: { readonly raw: Request }
   readonly set: (key: "principal", value: CallerOf<Kind>) => void
+  readonly header: (name: string, value: string) => void
 }
 
 /** Middleware: `app.get("/orders", guard(auth, { scopes: ["api"] }), (c) => c.json(c.get("principal")))`. */
@@ -96,6 +97,8 @@ export const guard = <const Kind extends CallerKind = CallerKind>(auth: Guard, n
     if (checked._tag === "Refused") return checked.response
     context.set("principal", checked.principal)
     await next()
+    // What was set before, an answer that the handler made itself would not have.
+    for (const [name, value] of checked.headers ?? []) context.header(name, value)
     return undefined
   }
 }

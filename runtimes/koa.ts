@@ -69,6 +69,7 @@ export const guard = (auth: Guard, needs: Needs) => {
     const checked = await auth.check(call, needs)
     if (checked._tag === "Admitted") {
       setPrincipal(context.state, checked.principal)
+      for (const [name, value] of checked.headers ?? []) context.set(name, value)
       await next()
       return
     }

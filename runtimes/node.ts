@@ -79,6 +79,9 @@ export const guard = (auth: Guard, needs: Needs) => {
       // The app has answered meanwhile, as one with a time limit does: there is nothing left to admit to.
       if (response.writableEnded === true) return
       if (checked._tag === "Refused") return send(request, response, checked.response)
+      if (checked.headers !== undefined && response.headersSent !== true) {
+        for (const [name, value] of checked.headers) response.setHeader(name, value)
+      }
       setPrincipal(request, checked.principal)
       next()
     }

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { placeOf } from "../../core/grant/Grant.ts"
 import type { Principal } from "../../core/grant/Principal.ts"
 import { shuttingDown } from "../../core/http/answer.ts"
-import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { type CallerKind, faultOfNeeds, type Needs } from "../../core/oauth/presented/guard.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import type { Guarded } from "../../core/Tessera.ts"
@@ -142,7 +142,12 @@ export interface GuardedCall {
 
 /** A caller, or the answer to give instead: 401 or 403 with its challenge, or 503 where the server could not say. */
 export type Checked<Answer, Kind extends CallerKind = CallerKind> =
-  | { readonly _tag: "Admitted"; readonly principal: CallerOf<Kind> }
+  | {
+      readonly _tag: "Admitted"
+      readonly principal: CallerOf<Kind>
+      /** RFC 9449 §8.2: what the app's own answer has to carry. Left out where there is nothing to tell. */
+      readonly headers?: HeaderPairs
+    }
   | { readonly _tag: "Refused"; readonly response: Answer }
 
 /** Never rejects, but for needs that cannot be: with `BadGuardOption`. */
@@ -195,9 +200,10 @@ export const localGuard = (
     const { headers, method, path } = call
     try {
       const guarded = await guard({ method, path, query: "", headers, body: "" }, needs)
-      return guarded._tag === "Admitted"
-        ? { _tag: "Admitted", principal: callerOf(guarded.workspace, guarded.principal, several) }
-        : guarded
+      if (guarded._tag === "Refused") return guarded
+      const { headers: tells, principal, workspace } = guarded
+      const admitted = { _tag: "Admitted", principal: callerOf(workspace, principal, several) } as const
+      return tells === undefined ? admitted : { ...admitted, headers: tells }
     } catch {
       // It fails in one way only: the runtime that it ran on is gone. The host closed it.
       return { _tag: "Refused", response: shuttingDown }

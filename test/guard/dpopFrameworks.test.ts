@@ -282,6 +282,51 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
     })
   )
 
+  test.each(frameworks)("in %s, and tells the next one (RFC 9449 §8.2): who is busy is refused once", (_, start) =>
+    withRemote({ host: { dpop: { nonces: "all" } } }, async ({ auth, clock, guard: remote, resource, wait }) => {
+      const { client, secret } = await auth.clients.register({
+        client_name: "Machine",
+        grant_types: ["client_credentials"],
+        token_endpoint_auth_method: "client_secret_post"
+      })
+      let nonce: string | undefined
+      const shown = async (method: string, path: string, token?: string) => {
+        const claims = { nonce, iat: clock.currentTimeMillisUnsafe() / 1000 }
+        return Effect.runPromise(proofFor(ada, method, `${resource}${path}`, token, { claims }))
+      }
+      const told = (answer: Response) => {
+        nonce = answer.headers.get("dpop-nonce") ?? nonce
+        return answer
+      }
+      const tokenBy = async () => {
+        const fields = { grant_type: "client_credentials", client_id: client.id, client_secret: secret ?? "" }
+        const headers = { dpop: await shown("POST", "/oauth/token") }
+        const sent = { method: "POST", headers, body: new URLSearchParams(fields) }
+        return told(await auth.handle(new Request(`${resource}/oauth/token`, sent)))
+      }
+      await tokenBy()
+      // RFC 6749 §5.1: what the token endpoint answers; a wrong shape fails what follows.
+      const { access_token } = (await (await tokenBy()).json()) as { readonly access_token: string }
+      const app = await start({ local: auth, remote, jwt: jwtGuard({ issuer: resource, resource, clock }) })
+      const statuses: Array<number> = []
+      nonce = undefined
+      try {
+        for (let call = 0; call < 10; call++) {
+          const dpop = await shown("GET", "/api/local", access_token)
+          const headers = { authorization: `DPoP ${access_token}`, dpop }
+          const answer = told(await fetch(`http://127.0.0.1:${app.port}/api/local`, { headers }))
+          statuses.push(answer.status)
+          const body = await answer.text()
+          if (answer.status === 200) expect(["in", "Workspace"]).toContain(body)
+          await wait(30_000)
+        }
+        expect(statuses).toEqual([401, ...Array<number>(9).fill(200)])
+      } finally {
+        await app.stop()
+      }
+    })
+  )
+
   test("in an Effect program, by the guard of `Tessera`", () =>
     inWorld(
       (world) =>

@@ -7,6 +7,7 @@ import Koa from "koa"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import * as ofExpress from "../../runtimes/express.ts"
 import * as ofFastify from "../../runtimes/fastify.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
 import { type Caller, type Checked, guardOf } from "../../runtimes/guard/Check.ts"
 import { type Guard, principalOf } from "../../runtimes/guard.ts"
 import * as ofHono from "../../runtimes/hono.ts"
@@ -233,6 +234,53 @@ describe("an app that has answered for itself before the guard has, as one with 
       release()
       for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
       expect(entered).toBe(0)
+    } finally {
+      await app.stop()
+    }
+  })
+})
+
+describe("what an admitted caller has to be told", () => {
+  const told: Checked<HttpResponse> = { _tag: "Admitted", principal: caller, headers: [["dpop-nonce", "next"]] }
+  const telling = guardOf(async () => told)
+  const nonceOf = ({ headers }: Response) => headers.get("dpop-nonce")
+
+  test("stands on a copy of an answer that a fetch handler gives to many, and on no upgrade", async () => {
+    const same = new Response(null, { status: 204, headers: { "x-orders": "3" } })
+    const first = await ofFetch.guard(telling, needs, () => same)(new Request("http://x/"))
+    expect([first.status, first.headers.get("x-orders"), nonceOf(first), nonceOf(same)]).toEqual([
+      204,
+      "3",
+      "next",
+      null
+    ])
+    // Bun has such an answer where a handler has upgraded.
+    const none = undefined as unknown as Response
+    expect(await ofFetch.guard(telling, needs, () => none)(new Request("http://x/"))).toBeUndefined()
+  })
+
+  test("stands on an answer that a handler of Hono makes by itself, and on that to what it throws", async () => {
+    const app = new Hono()
+      .get("/own", ofHono.guard(telling, needs), () => new Response("own"))
+      .get("/thrown", ofHono.guard(telling, needs), () => {
+        throw new Error("of the handler")
+      })
+      .onError(() => new Response("sorry", { status: 500 }))
+    const answers = [await app.request("/own"), await app.request("/thrown")]
+    expect(answers.map((answer) => [answer.status, nonceOf(answer)])).toEqual([
+      [200, "next"],
+      [500, "next"]
+    ])
+  })
+
+  test("is left out where a Node app has begun its answer before", async () => {
+    const app = await listening((request, response) => {
+      response.write("ord")
+      ofExpress.guard(telling, needs)(request, response, () => response.end("ers"))
+    })
+    try {
+      const answer = await fetch(`http://127.0.0.1:${app.port}/`)
+      expect([answer.status, nonceOf(answer), await answer.text()]).toEqual([200, null, "orders"])
     } finally {
       await app.stop()
     }

@@ -37,7 +37,7 @@ const needed = { scopes: companyScopes }
 const companiesHandler =
   (services: Services): HandlerOf<typeof companiesContract> =>
   (call) =>
-    Effect.mapEager(guard(services, call.workspace, call.request, needed, call.now), (principal) => {
+    guard(services, call.workspace, call.request, needed, call.now, (principal, tells) => {
       const as: Companies["as"] =
         principal._tag === "User"
           ? {
@@ -46,7 +46,8 @@ const companiesHandler =
               ...(principal.place === undefined ? {} : { place: principal.place })
             }
           : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
-      return json(200, { data: companies, as } satisfies Companies, noStore)
+      const headers = tells === undefined ? noStore : [...noStore, ...tells]
+      return Effect.succeed(json(200, { data: companies, as } satisfies Companies, headers))
     })
 
 export const companiesEndpoint: Endpoint = {

@@ -5,7 +5,7 @@ import { findAgain } from "../../engine/Clients.ts"
 import type { SigningFault } from "../../engine/Signing.ts"
 import { noStore, secretJson } from "../../http/answer.ts"
 import { isForm, readerOf, sentForm } from "../../http/form.ts"
-import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
 import {
   bound,
   type Call,
@@ -41,9 +41,9 @@ const TokenInForm = Schema.Struct({
 
 const faults = [...guardFaults, Contended]
 
-const signedJson = (body: string): HttpResponse => ({
+const signedJson = (body: string, tells: HeaderPairs = []): HttpResponse => ({
   status: 200,
-  headers: [["content-type", "application/jwt"], ...noStore],
+  headers: [["content-type", "application/jwt"], ...noStore, ...tells],
   body
 })
 
@@ -101,16 +101,17 @@ const answered = (
   { clients, policy, signing }: Services,
   { now, workspace }: Call,
   identifier: ClientIdentifier,
-  person: Readonly<Record<string, unknown>>
+  person: Readonly<Record<string, unknown>>,
+  tells: HeaderPairs | undefined
 ) =>
   Effect.flatMapEager(
     // The guard has read it.
     findAgain(clients, workspace.id, clientKey(identifier), now),
     (client): Effect.Effect<HttpResponse, SigningFault> => {
       const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client, policy)
-      if (algorithm === undefined) return Effect.succeed(secretJson(200, person))
+      if (algorithm === undefined) return Effect.succeed(secretJson(200, person, tells))
       return Effect.flatMapEager(signing.ready(workspace, { algorithm, life: policy.accessTtl }, now), (sign) =>
-        Effect.map(sign({}, { ...person, iss: workspace.issuer, aud: identifier }), signedJson)
+        Effect.map(sign({}, { ...person, iss: workspace.issuer, aud: identifier }), (body) => signedJson(body, tells))
       )
     }
   )
@@ -119,9 +120,16 @@ const answered = (
 const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> => {
   const telling = [openId, ...services.claimScopes.map(({ scope }) => scope)]
   return (call) =>
-    Effect.flatMapEager(
-      guard(services, call.workspace, call.request, needs, call.now),
-      (principal): Effect.Effect<HttpResponse, InsufficientScope | WrongCaller | InvalidToken | SigningFault> => {
+    guard(
+      services,
+      call.workspace,
+      call.request,
+      needs,
+      call.now,
+      (
+        principal,
+        tells
+      ): Effect.Effect<HttpResponse, InsufficientScope | WrongCaller | InvalidToken | SigningFault> => {
         const { workspace } = call
         const registry = scopesOf(services.policy, workspace)
         const reached = telling.filter((name) => reaches(registry, principal.scope, [name]))
@@ -134,7 +142,7 @@ const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userin
           (profile): Effect.Effect<HttpResponse, InvalidToken | SigningFault> => {
             if (Option.isNone(profile)) return Effect.fail(new InvalidToken({ reason: "revoked" }))
             const claims = toldClaims(profile.value, claimsWithin(services.claimScopes, reached))
-            return answered(services, call, principal.client, claims)
+            return answered(services, call, principal.client, claims, tells)
           }
         )
       }

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Grants } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
-import type { HttpRequest } from "../../http/Http.ts"
+import type { HeaderPairs, HttpRequest } from "../../http/Http.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
@@ -231,14 +231,22 @@ export const guardFaults = [
 /** What an endpoint of ours needs: none asks for a sign-in of its own. */
 type EndpointNeeds<Kind extends CallerKind> = Omit<Needs<Kind>, "acr" | "maxAge">
 
-/** RFC 6750 §3: the caller, if what it shows is good for this place and these scopes. */
-export const guard = <const Kind extends CallerKind = CallerKind>(
+/** RFC 9449 §8.2: what the answer has to tell the caller; `undefined` for most. */
+const toldBeside = ({ proof }: Presented): HeaderPairs | undefined =>
+  proof === undefined || proof.tells.length === 0 ? undefined : proof.tells
+
+/**
+ * RFC 6750 §3: what `admit` makes of the caller, if what it shows is good for this place and these scopes, and of what
+ * the answer has to tell it.
+ */
+export const guard = <const Kind extends CallerKind, A, E>(
   services: GuardServices,
   workspace: OpenWorkspace,
   request: HttpRequest,
   needs: EndpointNeeds<Kind>,
-  now: Instant
-): Effect.Effect<PrincipalOf<Kind>, TokenRequired | InsufficientScope | WrongCaller | PresentationFault> =>
+  now: Instant,
+  admit: (principal: PrincipalOf<Kind>, tells: HeaderPairs | undefined) => Effect.Effect<A, E>
+): Effect.Effect<A, E | TokenRequired | InsufficientScope | WrongCaller | PresentationFault> =>
   Effect.flatMapEager(
     readPresented(
       rowsFor(services.presentations, needs),
@@ -248,14 +256,19 @@ export const guard = <const Kind extends CallerKind = CallerKind>(
       services,
       workspace
     ),
-    (presented): Effect.Effect<PrincipalOf<Kind>, InsufficientScope | WrongCaller | PresentationFault> =>
-      Effect.flatMapEager(services.grants.check(workspace, presented, now), (principal) => {
-        const registry = scopesOf(services.policy, workspace)
-        const base = guardedAt(workspace, needs)
-        const reached = checkReach<Principal, Kind>(base, request.path, needs, principal, {
-          resources: base === workspace.issuer ? principal.resources : namedBy(workspace, registry, principal),
-          enough: reaches(registry, principal.scope, needs.scopes)
-        })
-        return Result.isSuccess(reached) ? Effect.succeed(reached.success) : Effect.fail(reached.failure)
-      })
+    (presented): Effect.Effect<A, E | InsufficientScope | WrongCaller | PresentationFault> =>
+      Effect.flatMapEager(
+        services.grants.check(workspace, presented, now),
+        (principal): Effect.Effect<A, E | InvalidToken | InsufficientScope | WrongCaller> => {
+          const registry = scopesOf(services.policy, workspace)
+          const base = guardedAt(workspace, needs)
+          const reached = checkReach<Principal, Kind>(base, request.path, needs, principal, {
+            resources: base === workspace.issuer ? principal.resources : namedBy(workspace, registry, principal),
+            enough: reaches(registry, principal.scope, needs.scopes)
+          })
+          return Result.isSuccess(reached)
+            ? admit(reached.success, toldBeside(presented))
+            : Effect.fail(reached.failure)
+        }
+      )
   )

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { deviceGrant } from "../../../core/client/Profile.ts"
-import type { HttpResponse } from "../../../core/http/Http.ts"
+import type { HeaderPairs, HttpResponse } from "../../../core/http/Http.ts"
 import { UserId } from "../../../core/rules/Id.ts"
+import { signInScopes } from "../../../core/rules/Scope.ts"
 import { answerAs, deviceClient, shownBy, toldOf, waitingDevice } from "../../given/devices.ts"
 import {
   companiesAddress,
@@ -621,6 +622,78 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
           expect((yield* opened(world, access, ada, { claims: { nonce } })).status).toBe(200)
         }),
       { ...signing, policy: { dpopNonce: "all" } }
+    ))
+
+  /** Who goes by what each answer tells asks for ten minutes: when it was refused, in seconds. */
+  const busy = Effect.fnUntraced(function* (
+    ask: (claims: Odd["claims"]) => Effect.Effect<readonly [status: number, HeaderPairs]>
+  ) {
+    const refused: Array<number> = []
+    let nonce: string | undefined
+    for (let at = 0; at < 600; at += 20) {
+      const [status, headers] = yield* ask({ nonce, iat: (yield* Clock.currentTimeMillis) / 1000 })
+      nonce = headers.find(([name]) => name === "dpop-nonce")?.[1] ?? nonce
+      if (status !== 200) refused.push(at)
+      yield* TestClock.adjust("20 seconds")
+    }
+    return refused
+  })
+
+  test("is told anew by resources too (§8.2), so that a busy caller is refused once and never again", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const alg of [undefined, "ES256"]) {
+            yield* TestClock.setTime(t0)
+            const client = yield* publicClient(world, { userinfo_signed_response_alg: alg })
+            const code = yield* codeFor(world, client, { scope: "openid profile api" })
+            const nonce = nonceOf(yield* redeem(world, client, code, yield* tokenProof(ada)))
+            const { access } = tokensOf(
+              yield* redeem(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
+            )
+            const shown = Effect.fnUntraced(function* (method: string, path: string, claims: Odd["claims"]) {
+              const address = `${theWorkspace.issuer}${path}`
+              const dpop = yield* proofFor(ada, method, address, access, claims === undefined ? {} : { claims })
+              return { authorization: `DPoP ${access}`, dpop }
+            })
+            for (const [method, path] of [
+              ["GET", "/oauth/userinfo"],
+              ["POST", "/oauth/userinfo"],
+              ["GET", "/rest/companies"]
+            ] as const) {
+              const refused = yield* busy(
+                Effect.fnUntraced(function* (claims: Odd["claims"]) {
+                  const answer = yield* world.send(method, path, { headers: yield* shown(method, path, claims) })
+                  return [answer.status, answer.headers] as const
+                })
+              )
+              expect([alg, method, path, refused]).toEqual([alg, method, path, [0]])
+            }
+            const refused = yield* busy(
+              Effect.fnUntraced(function* (claims: Odd["claims"]) {
+                const headers = yield* shown("GET", "/orders", claims)
+                const guarded = yield* world.guard("/orders", { scopes: ["api"] }, headers)
+                return guarded._tag === "Admitted"
+                  ? ([200, guarded.headers ?? []] as const)
+                  : ([guarded.response.status, guarded.response.headers] as const)
+              })
+            )
+            expect(refused).toEqual([0])
+          }
+        }),
+      { ...signing, policy: { dpopNonce: "all", scopes: signInScopes } }
+    ))
+
+  test("is told to no caller that has none: what it gets is as it was", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const dpop = yield* proofFor(ada, "GET", `${theWorkspace.issuer}/orders`, access)
+          const guarded = yield* world.guard("/orders", { scopes: ["api"] }, { authorization: `DPoP ${access}`, dpop })
+          expect(Object.keys(guarded).sort()).toEqual(["_tag", "principal", "workspace"])
+        }),
+      signing
     ))
 })
 
