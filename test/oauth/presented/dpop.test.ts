@@ -5,6 +5,7 @@ import { deviceGrant } from "../../../core/client/Profile.ts"
 import type { HeaderPairs, HttpResponse } from "../../../core/http/Http.ts"
 import { UserId } from "../../../core/rules/Id.ts"
 import { signInScopes } from "../../../core/rules/Scope.ts"
+import { Issuer } from "../../../core/workspace/Workspace.ts"
 import { answerAs, deviceClient, shownBy, toldOf, waitingDevice } from "../../given/devices.ts"
 import {
   companiesAddress,
@@ -391,6 +392,48 @@ describe("a proof at a resource (RFC 9449 §4.3, §11.1)", () => {
         }),
       signing
     ))
+})
+
+test("a proof below an issuer with a path is for the address with that path, and for none without it", () => {
+  const host = "auth.example.com"
+  const nested = { ...theWorkspace, issuer: Issuer.make(`${theWorkspace.issuer}/t/a`) }
+  const rows = [
+    [nested.issuer, true],
+    [theWorkspace.issuer, false],
+    [`${theWorkspace.issuer}/t`, false],
+    [`${nested.issuer}/t/a`, false]
+  ] as const
+  return inWorld(
+    (root) =>
+      Effect.gen(function* () {
+        const world: World = {
+          ...root,
+          send: (method, target, sent) => root.send(method, `/t/a${target}`, { host, ...sent })
+        }
+        const client = yield* publicClient(world)
+        const tokens: Array<string> = []
+        for (const [base, isTaken] of rows) {
+          const code = yield* codeFor(world, client, { scope: "api profile" })
+          const answer = yield* redeem(world, client, code, yield* proofFor(ada, "POST", `${base}/oauth/token`))
+          expect([base, told(answer)]).toEqual([base, isTaken ? "200 DPoP" : "400 invalid_dpop_proof"])
+          if (isTaken) tokens.push(tokensOf(answer).access)
+        }
+        const [access = ""] = tokens
+        for (const [base, isTaken] of rows) {
+          const shown = Effect.fnUntraced(function* (path: string) {
+            return { authorization: `DPoP ${access}`, dpop: yield* proofFor(ada, "GET", base + path, access) }
+          })
+          const { status } = yield* world.send("GET", "/oauth/userinfo", { headers: yield* shown("/oauth/userinfo") })
+          expect([base, status]).toEqual([base, isTaken ? 200 : 401])
+          for (const resource of [undefined, "/orders"]) {
+            const needs = { scopes: ["api"], ...(resource === undefined ? {} : { resource }) }
+            const guarded = yield* root.guard("/t/a/orders/1", needs, { host, ...(yield* shown("/orders/1")) })
+            expect([base, resource, guarded._tag]).toEqual([base, resource, isTaken ? "Admitted" : "Refused"])
+          }
+        }
+      }),
+    { ...signing, workspaces: [nested] }
+  )
 })
 
 describe("a code (RFC 9449 §10)", () => {
