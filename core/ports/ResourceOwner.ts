@@ -37,7 +37,7 @@ export interface SignedIn {
  */
 export type SignInAsked = "login" | "select_account"
 
-/** What an application tells of the sign-in that it would like: nothing of it has to be met. */
+/** What an application tells of the sign-in that it would like. None need meet it: what has to be is checked after it. */
 export interface SignInHints {
   /** Who it expects: an email, a name. */
   readonly loginHint?: string

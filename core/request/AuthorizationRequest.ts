@@ -29,7 +29,7 @@ import {
   UntrustedRequest
 } from "../rules/Refusal.ts"
 import { Resources } from "../rules/Resource.ts"
-import { allScopes, isWithin, offlineAccess, reaches, Scopes } from "../rules/Scope.ts"
+import { allScopes, isWithin, offlineAccess, reaches, Scopes, signsIn } from "../rules/Scope.ts"
 import { Digest, sameDigest } from "../rules/Secret.ts"
 import { UserCode } from "../rules/UserCode.ts"
 
@@ -311,23 +311,25 @@ export const termsOf = (
 })
 
 /** The scopes cover what userinfo was asked for. */
-const claimsOf = ({ acr, acrRequired, claims = [], sub }: AuthenticationAsked): string | undefined => {
+const claimsOf = ({ acr, claims = [], sub }: AuthenticationAsked, hasClaim: boolean): string | undefined => {
   const idToken = {
     ...Object.fromEntries(claims.map((name) => [name, null])),
-    ...(acrRequired === true ? { acr: { essential: true, values: acr } } : {}),
+    ...(hasClaim ? { acr: { essential: true, values: acr } } : {}),
     ...(sub === undefined ? {} : { sub: { value: sub } })
   }
   return Object.keys(idToken).length === 0 ? undefined : JSON.stringify({ id_token: idToken })
 }
 
 /** What a request asks about the sign-in, as a browser would bring it. */
-const authenticationQueryOf = (asked: AuthenticationAsked): ReadonlyArray<string> => {
+const authenticationQueryOf = (scope: Scopes, asked: AuthenticationAsked): ReadonlyArray<string> => {
   const { acr, acrRequired, loginHint, maxAge, nonce } = asked
-  const claims = claimsOf(asked)
+  // Without a sign-in no claims are read, and the parameter says by itself that it has to be.
+  const hasClaim = acrRequired === true && signsIn(scope)
+  const claims = claimsOf(asked, hasClaim)
   return [
     ...(nonce === undefined ? [] : [`nonce=${encodeURIComponent(nonce)}`]),
     ...(maxAge === undefined ? [] : [`max_age=${maxAge}`]),
-    ...(acr === undefined || acrRequired === true ? [] : [`acr_values=${encodeURIComponent(acr.join(" "))}`]),
+    ...(acr === undefined || hasClaim ? [] : [`acr_values=${encodeURIComponent(acr.join(" "))}`]),
     ...(claims === undefined ? [] : [`claims=${encodeURIComponent(claims)}`]),
     ...(loginHint === undefined ? [] : [`login_hint=${encodeURIComponent(loginHint)}`])
   ]
@@ -353,6 +355,6 @@ export const queryOf = (waiting: Waiting, to: RedirectPlace): string => {
     ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
     ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`]),
     ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`]),
-    ...authenticationQueryOf(signIn)
+    ...authenticationQueryOf(scope, signIn)
   ].join("&")
 }

@@ -55,10 +55,13 @@ export const readAuthentication = (
   const wished = namesIn(sent.acr_values ?? "")
   const usual = identifies ? (defaultAcrValues.of(client) ?? []) : []
   const strengths = asked?.acr ?? (wished.length > 0 ? wished : usual)
+  // RFC 9470 §5: whom an API sent here gets a token that does there, or none. Where a person signs in, OpenID Connect
+  // Core §3.1.2.1 makes the same parameter a wish.
+  const acrRequired = asked?.acr !== undefined || (wished.length > 0 && !identifies)
   const signIn: AuthenticationAsked = {
     ...(maxAge === undefined ? {} : { maxAge }),
     ...(strengths.length === 0 ? {} : { acr: strengths }),
-    ...(asked?.acr === undefined ? {} : { acrRequired: true }),
+    ...(acrRequired ? { acrRequired } : {}),
     ...(asked?.sub === undefined ? {} : { sub: asked.sub }),
     ...(sent.login_hint === undefined ? {} : { loginHint: sent.login_hint }),
     ...(sent.nonce === undefined || !identifies ? {} : { nonce: sent.nonce }),

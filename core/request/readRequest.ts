@@ -128,7 +128,8 @@ const AuthorizationQuery = Schema.Struct({
   ),
   acr_values: Schema.optionalKey(
     Schema.String.annotate({
-      description: "OpenID Connect, RFC 9470: strengths of sign-in, with a space between them."
+      description:
+        "RFC 9470: strengths of sign-in, with a space between them, one of which it has to be; with the scope openid, a wish (OpenID Connect)."
     })
   ),
   claims: Schema.optionalKey(

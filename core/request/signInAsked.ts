@@ -116,7 +116,7 @@ const askedBy = (
   return prompt.includes("select_account") ? "select_account" : undefined
 }
 
-/** OpenID Connect Core §3.1.2.1, §5.5.1.1: what no sign-in makes up for. */
+/** OpenID Connect Core §3.1.2.1, §5.5.1.1, RFC 9470 §5: what no sign-in makes up for. */
 const settled = (about: AuthenticationAsked, signedIn: SignedIn): SignInStep => {
   if (isAnother(about, signedIn)) return { _tag: "Missing" }
   return about.acrRequired === true && isTooWeak(about, signedIn) ? { _tag: "Unmet" } : { _tag: "Enough", signedIn }
@@ -153,7 +153,7 @@ export const signInStep = (
   const asked = askedBy(prompt, about, signedIn, call.now)
   if (signedIn !== undefined && asked === undefined) return settled(about, signedIn)
   if (prompt.includes("none")) {
-    // RFC 9470 §5: acr_values are a wish, which a request without pages goes on without.
+    // A strength that is a wish, a request without pages goes on without.
     const isFresh = signedIn !== undefined && !isTooOld(about, signedIn, call.now)
     return isFresh ? settled(about, signedIn) : { _tag: "Missing" }
   }

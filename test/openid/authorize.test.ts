@@ -61,6 +61,30 @@ describe("an authorization request says of the sign-in", () => {
       "consent_required"
     ],
     [
+      "a strength that there is, where no person signs in",
+      { acr_values: "gold silver", scope: "api" },
+      alice(0, "; acr=silver"),
+      "consent"
+    ],
+    [
+      "a strength that there is not, where no person signs in",
+      { acr_values: "gold", scope: "api" },
+      alice(0, "; acr=silver"),
+      "login"
+    ],
+    [
+      "a strength, where no person signs in, to a host that knows none",
+      { acr_values: "1 2", scope: "api" },
+      alice(0),
+      "unmet_authentication_requirements"
+    ],
+    [
+      "a strength, where no person signs in, and no pages",
+      { acr_values: "gold", prompt: "none", scope: "api" },
+      alice(0, "; acr=silver"),
+      "unmet_authentication_requirements"
+    ],
+    [
       "a strength that has to be",
       claimsOf({ id_token: { acr: { essential: true, values: ["gold"] } } }),
       alice(0),

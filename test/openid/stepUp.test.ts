@@ -6,15 +6,20 @@ import { setAccessTokenFormat } from "../../core/engine/administerClients.ts"
 import { faultOfNeeds } from "../../core/oauth/presented/guard.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import {
+  authorizeTarget,
   bearing,
+  decide,
   form,
   formHeaders,
   header,
   jsonOf,
   provenClient,
+  redeem,
   refresh,
+  returned,
   signInToApp,
   type TestClient,
+  text,
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
@@ -70,6 +75,31 @@ describe("a route that asks for a fresh or a stronger sign-in (RFC 9470)", () =>
         }),
       signsIn
     ))
+
+  for (const [scope, weak] of [
+    ["api", "unmet_authentication_requirements"],
+    // OpenID Connect Core §3.1.2.1: a wish.
+    ["openid api", "consent"]
+  ] as const) {
+    test(`leads who follows it in no circle: ${scope}`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* provenClient(world)
+            const asked = authorizeTarget(client, { scope, acr_values: "gold" })
+            const before = header(yield* world.send("GET", asked, { as: alice(t0 - 60_000) }), "location") ?? ""
+            expect(before).toStartWith("/login?return_to=")
+            const back = decodeURIComponent(before.slice("/login?return_to=".length))
+            const still = yield* world.send("GET", back, { as: alice(t0) })
+            expect(still.status === 200 ? "consent" : returned(still).get("error")).toBe(weak)
+            const page = yield* world.send("GET", back, { as: alice(t0, "gold") })
+            const code = text(returned(yield* decide(world, page, "approve", alice(t0, "gold"))).get("code"))
+            const { access } = tokensOf(yield* redeem(world, client, code))
+            expect(yield* challengeOf(world, access, { acr: ["gold"] })).toBeUndefined()
+          }),
+        signsIn
+      ))
+  }
 
   test("takes no token for fresher than its person, however often it is refreshed", () =>
     inWorld(

@@ -387,8 +387,13 @@ describe("a request as a browser would bring it again", () => {
     ["with strengths", { signIn: { acr: ["a", "b"] } }, "&acr_values=a%20b"],
     ["with a hint", { signIn: { loginHint: "ada@example.com" } }, "&login_hint=ada%40example.com"],
     [
+      "with strengths that have to be, where no person signs in",
+      { signIn: { acr: ["a", "b"], acrRequired: true } },
+      "&acr_values=a%20b"
+    ],
+    [
       "with a strength that has to be, and with claims",
-      { signIn: { acr: ["a"], acrRequired: true, claims: ["acr", "email"], sub: "ada" } },
+      { scope: scopes("openid"), signIn: { acr: ["a"], acrRequired: true, claims: ["acr", "email"], sub: "ada" } },
       `&claims=${encodeURIComponent('{"id_token":{"acr":{"essential":true,"values":["a"]},"email":null,"sub":{"value":"ada"}}}')}`
     ]
   ]

@@ -59,7 +59,10 @@ describe("what a request asks about the sign-in (OpenID Connect Core §3.1.2.1, 
 
   test("of a request that signs no person in, only age and strength and who it may be", () => {
     const sent = { max_age: "5", acr_values: "c", login_hint: "a", nonce: "n", scope: "api offline_access" }
-    expect(asked(sent, scopes("api"), usual)).toStrictEqual({ maxAge: 5, acr: ["c"], loginHint: "a" })
+    // RFC 9470 §5: there the strength has to be.
+    const strong = { acr: ["c"], acrRequired: true }
+    expect(asked(sent, scopes("api"), usual)).toStrictEqual({ maxAge: 5, ...strong, loginHint: "a" })
+    expect(asked({ acr_values: " " }, scopes("api"))).toBeUndefined()
     expect(asked({}, scopes("api"), usual)).toBeUndefined()
     // Nor are its claims read.
     expect(asked({ claims: "no JSON" }, scopes("api"))).toBeUndefined()
