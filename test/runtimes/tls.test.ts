@@ -206,22 +206,29 @@ describe("TLS of the server's own", () => {
   })
 
   describe.each(platforms)("on %s", (_, start, keeps) => {
-    test("has TLS 1.3 and 1.2 with the four suites of RFC 9325, and nothing older or weaker", () =>
+    test.each([
+      ["ECDSA", "first"],
+      ["RSA", "rsa"]
+    ])("has TLS 1.3 and 1.2 with the suites of RFC 9325 for %s, and nothing older or weaker", (by, name) =>
       Effect.gen(function* () {
-        use("first")
+        use(name)
         const { port } = yield* start
+        const under12 = (ciphers: string) => ({ maxVersion: "TLSv1.2", ciphers })
         const rows: ReadonlyArray<readonly [over: object, expected: string]> = [
-          [{}, "TLSv1.3 first"],
-          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }, "TLSv1.2 first"],
-          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES256-GCM-SHA384" }, "TLSv1.2 first"],
-          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-CHACHA20-POLY1305" }, "none"],
-          [{ maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-SHA" }, "none"],
+          [{}, `TLSv1.3 ${name}`],
+          [under12(`ECDHE-${by}-AES128-GCM-SHA256`), `TLSv1.2 ${name}`],
+          [under12(`ECDHE-${by}-AES256-GCM-SHA384`), `TLSv1.2 ${name}`],
+          [under12(`ECDHE-${by}-CHACHA20-POLY1305`), "none"],
+          [under12(`ECDHE-${by}-AES128-SHA`), "none"],
+          // RSA without forward secrecy.
+          [under12("AES128-GCM-SHA256"), "none"],
           [{ minVersion: "TLSv1.1", maxVersion: "TLSv1.1" }, "none"]
         ]
         for (const [over, expected] of rows) {
           expect([over, yield* Effect.promise(() => shaken(port, over))]).toEqual([over, expected])
         }
-      }).pipe(Effect.scoped, Effect.runPromise))
+      }).pipe(Effect.scoped, Effect.runPromise)
+    )
 
     test("holds up no shutdown for a handshake that never ends", () =>
       Effect.gen(function* () {
