@@ -1,24 +1,23 @@
 import { Effect, Layer, type Scope } from "effect"
 import { Documents } from "../../core/ports/Documents.ts"
-import { type FetchOptions, fetchesNothingPrivate } from "./FetchOptions.ts"
+import { type FetchOptions, fetchesNothingPrivate, hasSockets } from "./FetchOptions.ts"
 
 /** `tessera/documents`: the way out to the network, for hosts that compose layers. */
 export { type AllowList, type FetchOptions, readAllowList } from "./FetchOptions.ts"
 
-/**
- * Whether an address can be checked before it is gone to: on Bun, and on Node from 20.16. Workers have these modules too,
- * and decide by themselves where a connection goes.
- */
-const hasSockets = (): boolean =>
-  typeof globalThis.process?.getBuiltinModule === "function" && globalThis.navigator?.userAgent !== "Cloudflare-Workers"
-
 const open = async () => (hasSockets() ? await import("./overHttps.ts") : await import("./overFetch.ts")).openDocuments
 
-/** Documents over the network. Nothing of it is loaded before the first is fetched. */
+/**
+ * Documents over the network. Nothing of it is loaded before the first is fetched. Certificates where none can be taken
+ * are a defect.
+ */
 export const layer = (options: FetchOptions = fetchesNothingPrivate): Layer.Layer<Documents> =>
   Layer.effect(
     Documents,
     Effect.gen(function* () {
+      if (options.ca !== undefined && !hasSockets()) {
+        return yield* Effect.die(new TypeError("documents: ca counts on Bun, and on Node from 20.16, alone"))
+      }
       const run = Effect.runPromiseWith(yield* Effect.context<Scope.Scope>())
       let ready: Documents["Service"] | undefined
       let opening: Promise<Documents["Service"]> | undefined

@@ -4,12 +4,19 @@ import { Result } from "effect"
 export interface FetchOptions {
   /** Hosts of a private network that are let in. Where no address can be checked, on Workers, the only ones. */
   readonly allow: AllowList
-  /** Certificates as PEM: who vouches for those hosts, beside the runtime's own authorities. */
+  /** Certificates as PEM: who vouches for them, beside the runtime's own authorities. None without `hasSockets`. */
   readonly ca: string | undefined
 }
 
 /** `host:port` of each, as the platform writes a host. */
 export type AllowList = ReadonlySet<string>
+
+/**
+ * Whether an address can be checked before it is gone to, and a connection have authorities of its own: on Bun, and on
+ * Node from 20.16. Workers have these modules too, and decide by themselves where a connection goes.
+ */
+export const hasSockets = (): boolean =>
+  typeof globalThis.process?.getBuiltinModule === "function" && globalThis.navigator?.userAgent !== "Cloudflare-Workers"
 
 export const fetchesNothingPrivate: FetchOptions = { allow: new Set(), ca: undefined }
 

@@ -79,7 +79,10 @@ export interface FetchOption {
    * address can be checked, the only hosts at all. Default: none.
    */
   readonly allow?: ReadonlyArray<string>
-  /** Who vouches for those hosts beside the authorities of the platform, as PEM; not on Workers. Default: none. */
+  /**
+   * Who vouches for those hosts beside the authorities of the platform, as PEM; not on Workers, nor on Node before
+   * 20.16. Default: none.
+   */
   readonly ca?: string | ReadonlyArray<string>
 }
 

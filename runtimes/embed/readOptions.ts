@@ -4,6 +4,7 @@ import {
   certificatesIn,
   type FetchOptions,
   fetchesNothingPrivate,
+  hasSockets,
   readAllowList
 } from "../../adapters/documents/FetchOptions.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
@@ -342,6 +343,7 @@ const fetchOf = (fetch: CreateOptions["fetch"]): Checked<FetchOptions> =>
     }
     if (allow.success.size === 0)
       return yield* bad("fetch.ca", "vouches for the hosts in fetch.allow, and there are none")
+    if (!hasSockets()) return yield* bad("fetch.ca", "counts on Bun, and on Node from 20.16, alone")
     return { allow: allow.success, ca: texts.join("\n") }
   })
 

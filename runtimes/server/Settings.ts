@@ -1,5 +1,5 @@
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
-import type { FetchOptions } from "../../adapters/documents/FetchOptions.ts"
+import { type FetchOptions, hasSockets } from "../../adapters/documents/FetchOptions.ts"
 import type { Opening, Store } from "../../adapters/StoreKind.ts"
 import { StoreKinds } from "../../adapters/stores.ts"
 import { isLimitFactor, limitFactorExpected, type RateLimits } from "../../core/limits/SharedLimiter.ts"
@@ -248,6 +248,9 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       complaints.push(
         complaint("FETCH_ALLOW", "the hosts whose certificates FETCH_CA vouches for, because that is set")
       )
+    }
+    if (Option.isSome(ca) && !hasSockets()) {
+      complaints.push(complaint("FETCH_CA", "Node 20.16 or later; an older one takes the file in NODE_EXTRA_CA_CERTS"))
     }
   })
   both(read.otlpEndpoint, read.otlpInsecure, (endpoint, insecure) => {

@@ -177,6 +177,20 @@ describe("an option that cannot be", () => {
   })
 })
 
+test("certificates for hosts of a private network are refused where none can be taken, as on Workers", async () => {
+  const { navigator } = globalThis
+  const having = (value: unknown) => Object.defineProperty(globalThis, "navigator", { value, configurable: true })
+  const fetch = { allow: ["keys.internal"], ca: rootCertificates[0] ?? "" }
+  await createTessera(options({ fetch })).close()
+  having({ userAgent: "Cloudflare-Workers" })
+  try {
+    expect(refusal({ fetch })).toMatchObject({ _tag: "BadOption", option: "fetch.ca" })
+    await createTessera(options({ fetch: { allow: ["keys.internal"] } })).close()
+  } finally {
+    having(navigator)
+  }
+})
+
 test("a lifetime may be a second, and no time at all for a spent refresh token", async () => {
   const second = 1000
   const lifetimes = {

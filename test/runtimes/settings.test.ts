@@ -160,6 +160,16 @@ describe("settings", () => {
       expect(names(complaintsOf(given(path)))).toEqual(["FETCH_CA"])
     }
     expect(names(complaintsOf({ FETCH_CA: both }))).toEqual(["FETCH_ALLOW"])
+    // As on Node before 20.16, where connections have the runtime's own authorities alone.
+    const { getBuiltinModule } = process
+    const having = (value: unknown) => Object.defineProperty(process, "getBuiltinModule", { value, configurable: true })
+    having(undefined)
+    try {
+      expect(names(complaintsOf(given(both)))).toEqual(["FETCH_CA"])
+      expect(complaintsOf({ FETCH_ALLOW: "keys.internal" })).toEqual([])
+    } finally {
+      having(getBuiltinModule)
+    }
     rmSync(folder, { recursive: true })
   })
 

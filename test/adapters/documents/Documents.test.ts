@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { rootCertificates } from "node:tls"
 import { Effect, Fiber, Logger, Result } from "effect"
 import { layer, readAllowList } from "../../../adapters/documents/Documents.ts"
 import { Documents } from "../../../core/ports/Documents.ts"
@@ -50,6 +51,8 @@ test("goes by fetch on Workers, and there to named hosts alone", async () => {
         }),
       { allow, ca: undefined }
     )
+    // Who vouches for them, no fetch can be told: it is said before the first would fail.
+    await expect(within(() => Effect.void, { allow, ca: rootCertificates[0] })).rejects.toThrow(TypeError)
   } finally {
     Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true })
     Object.defineProperty(globalThis, "fetch", { value: fetch, configurable: true, writable: true })
