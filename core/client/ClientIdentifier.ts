@@ -23,8 +23,6 @@ const knownOf = (text: string): Known => {
 const longestAddress = 1024
 const longestQuery = 512
 
-const loopback = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?=[:/])/
-
 /**
  * The rules are checked on the text, which has to be what a parser of addresses writes: another writing of one address (a
  * default port, an upper-case host, `%2e%2e`) would be another client where texts are compared.
@@ -34,7 +32,6 @@ const isDocumentAddress = (text: string): boolean => {
   const url = new URL(text)
   return (
     url.href === text &&
-    (url.protocol === "https:" || loopback.test(text)) &&
     url.username === "" &&
     url.password === "" &&
     url.pathname !== "/" &&
@@ -45,7 +42,7 @@ const isDocumentAddress = (text: string): boolean => {
 
 /** draft-ietf-oauth-client-id-metadata-document §3: where a client's metadata document is, which is also its `client_id`. */
 export const DocumentAddress = Schema.String.check(
-  Schema.isPattern(/^https?:\/\/[\x21-\x7e]+$/),
+  Schema.isPattern(/^https:\/\/[\x21-\x7e]+$/),
   Schema.isMaxLength(longestAddress),
   Schema.makeFilter(isDocumentAddress, { expected: "the address of a client's metadata document" })
 ).pipe(Schema.brand("DocumentAddress"))

@@ -26,7 +26,7 @@ import type { Policy } from "../rules/Policy.ts"
 import { type Contended, type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
 import { sameDigest } from "../rules/Secret.ts"
 import type { Keys } from "../token/KeyRing.ts"
-import { isLoopbackHost, type OpenWorkspace, policyAt } from "../workspace/Workspace.ts"
+import { type OpenWorkspace, policyAt } from "../workspace/Workspace.ts"
 import { type AuditContext, note } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Openings } from "./Openings.ts"
@@ -180,13 +180,9 @@ export const makeBroughtClients = ({
     takesHost(clientDocuments, host) &&
     takesHost(ownersDocuments, host)
 
-  /** What a program says over http on its own machine is for a server of that machine alone. */
-  const fits = ({ issuer }: OpenWorkspace, identifier: string): boolean =>
-    identifier.startsWith("https:") || isLoopbackHost(new URL(issuer).hostname)
-
   const takes = (workspace: OpenWorkspace, identifier: DocumentAddress, now: Instant) => {
     const host = hostOf(identifier)
-    if (hosts === undefined || !takesHost(hosts, host) || !fits(workspace, identifier)) return Effect.fail(unknown)
+    if (hosts === undefined || !takesHost(hosts, host)) return Effect.fail(unknown)
     return Effect.flatMap(openings.current(workspace, now), (current): Effect.Effect<void, NoSuchClient> => {
       if (!isTaken(current, host)) return Effect.fail(unknown)
       return isBanned(current.blockedHosts ?? none, host) ? Effect.fail(refused) : Effect.void

@@ -219,25 +219,6 @@ describe("whose documents are taken", () => {
       })
     ))
 
-  test("none over http, but on the machine that the server is on", () => {
-    const program = Address.make("http://127.0.0.1:8080/client.json")
-    const local = { ...theWorkspace, issuer: Issuer.make("http://localhost:3000") }
-    return withWeb(
-      Effect.fnUntraced(function* (world, web) {
-        expect(yield* faultOf(meet(world, program))).toBe("unknown")
-        expect(web.asked).toEqual([])
-      })
-    ).then(() =>
-      withWeb(
-        Effect.fnUntraced(function* (world) {
-          expect(yield* faultOf(meet(world, program))).toBe("met")
-          expect(yield* faultOf(meet(world, address))).toBe("met")
-        }),
-        { workspaces: [local] }
-      )
-    )
-  })
-
   test("none, of a server that fetches nothing", () =>
     inWorld((world) =>
       Effect.gen(function* () {
