@@ -4,7 +4,7 @@ import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { decodeProtectedHeader } from "jose"
-import { signsFor } from "../../core/engine/signingKeys.ts"
+import { publishedAhead, signsFor } from "../../core/engine/signingKeys.ts"
 import { startServer } from "../given/server.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { send } from "../processes/Reply.ts"
@@ -84,23 +84,30 @@ test("a server whose key has signed for 90 days makes the next one by itself, an
       const answer = await fetch(`${server.url}/oauth/token`, { method: "POST", body: new URLSearchParams(form) })
       return decodeProtectedHeader(((await answer.json()) as Record<string, string>).access_token ?? "").kid
     })
+    /** So long goes by, as far as the first keys know. */
+    const pass = Effect.fnUntraced(function* (millis: number, keys: ReadonlyArray<number>) {
+      yield* server.stop
+      const database = new Database(file)
+      for (const at of keys) {
+        database.run(
+          `UPDATE signings SET body = json_set(body,
+             '$.keys[${at}].signsFrom', json_extract(body, '$.keys[${at}].signsFrom') - ${millis},
+             '$.keys[${at}].madeAt', json_extract(body, '$.keys[${at}].madeAt') - ${millis})`
+        )
+      }
+      database.close()
+      yield* server.start
+    })
     const first = yield* kidOf
-    yield* server.stop
-    const long = `${signsFor + 60_000}`
-    const database = new Database(file)
-    database.run(
-      `UPDATE signings SET body = json_set(body,
-         '$.keys[0].signsFrom', json_extract(body, '$.keys[0].signsFrom') - ${long},
-         '$.keys[0].madeAt', json_extract(body, '$.keys[0].madeAt') - ${long})`
-    )
-    database.close()
-    yield* server.start
+    yield* pass(signsFor + 60_000, [0])
     const kids = Effect.promise(async () => {
       const answer = await fetch(`${server.url}/oauth/jwks`)
       return ((await answer.json()) as { keys: ReadonlyArray<{ kid: string }> }).keys.map(({ kid }) => kid)
     })
     const isPublished = Effect.map(kids, (all) => all.length === 2)
     expect(yield* pollUntil(isPublished, 30_000)).toBe(true)
-    expect((yield* kids)[0]).toBe(first ?? "none")
-    expect(yield* kidOf).toBe(first)
+    const [old, next] = yield* kids
+    expect([old, yield* kidOf]).toEqual([first ?? "none", first])
+    yield* pass(publishedAhead + 60_000, [0, 1])
+    expect([yield* kids, yield* kidOf]).toEqual([[old ?? "none", next ?? "none"], next])
   }).pipe(Effect.scoped, Effect.runPromise))

@@ -84,6 +84,7 @@ describe("a client that signs (RFC 7523)", () => {
   const keys: ReadonlyArray<readonly [string, Signer]> = [
     ["ES256", es256],
     ["EdDSA", eddsa],
+    ["Ed25519", { ...eddsa, alg: "Ed25519" }],
     ["PS256", rsa]
   ]
   test.each(keys)("is itself by %s, once for each assertion", (_, by) =>
@@ -99,6 +100,29 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     )
   )
+
+  test("is itself by either name of one algorithm, whichever it registered (RFC 9864 §2.2)", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const asked of ["EdDSA", "Ed25519"]) {
+            for (const jwk of [eddsa.jwk, { ...eddsa.jwk, alg: "EdDSA" }, { ...eddsa.jwk, alg: "Ed25519" }]) {
+              const metadata = { jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: asked }
+              const { body } = yield* register(world, metadata)
+              expect(body.token_endpoint_auth_signing_alg).toBe(asked)
+              for (const alg of ["EdDSA", "Ed25519"]) {
+                const claims = claimsOf(String(body.client_id))
+                const assertion = yield* Effect.promise(() => signed({ ...eddsa, alg }, claims))
+                expect([asked, jwk.alg, alg, yield* ask(world, assertion)]).toEqual([asked, jwk.alg, alg, granted])
+              }
+              const claims = claimsOf(String(body.client_id))
+              const assertion = yield* Effect.promise(() => signed({ ...es256, jwk }, claims))
+              expect(yield* ask(world, assertion)).toEqual(refused)
+            }
+          }
+        }),
+      signing
+    ))
 
   test.each([undefined, "JWT", "jwt", "client-authentication+jwt"])("is itself by an assertion of the type %p", (typ) =>
     inWorld(
