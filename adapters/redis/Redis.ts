@@ -21,9 +21,9 @@ const loadScripts = (wire: Wire): Effect.Effect<void, StorageUnavailable> =>
 /** Retries until the server answers, and logs each reason. Fails with the last. */
 const waitForRedis = Effect.fnUntraced(function* (
   wire: Wire,
-  patience: Duration.Input
+  startWithin: Duration.Input
 ): Effect.fn.Return<void, StorageUnavailable> {
-  const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(patience)
+  const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(startWithin)
   const isWorthAnother = Effect.map(Clock.currentTimeMillis, (now) => now < giveUpAt)
   yield* Effect.suspend(() => wire.ask("ping", [], wire.deadline())).pipe(
     Effect.tapError(({ message }) =>
@@ -64,8 +64,8 @@ export interface RedisOptions {
   readonly prefix?: string
   /** Deadline of an operation. Default 3 seconds. (A sweep or a scan is many.) */
   readonly deadline?: Duration.Input
-  /** How long a start waits for the server. Default: ten times the deadline. */
-  readonly patience?: Duration.Input
+  /** How long a start waits for the server; 0 is one try. Default: ten times the deadline. */
+  readonly startWithin?: Duration.Input
   /** Sends calls that meet as one command. Default `true`. */
   readonly pipelining?: boolean
   /** Maximum commands without an answer, and calls that wait to be sent. Default 10,000. */
@@ -95,7 +95,7 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
         maximumWaiting: options.maximumWaiting ?? 10_000
       }
       const wire = yield* openWire(target, { tls: options.tls, pipelining, ...limits })
-      yield* waitForRedis(wire, options.patience ?? Duration.times(deadline, 10))
+      yield* waitForRedis(wire, options.startWithin ?? Duration.times(deadline, 10))
       const waitForReplica = options.waitForReplica ?? target.settings.waitForReplica ?? false
       const warnings = yield* inspectDurability(wire, target.kind, {
         allowEviction: options.allowEviction ?? target.settings.allowEviction ?? false,

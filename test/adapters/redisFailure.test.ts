@@ -480,7 +480,7 @@ describe("when Redis fails", () => {
 
   test("at start it gives up with the reason, which names no password", async () => {
     const start = (url: string) =>
-      Effect.runPromise(Effect.flip(Effect.void.pipe(over(url, { patience: 0, deadline: "300 millis" }))))
+      Effect.runPromise(Effect.flip(Effect.void.pipe(over(url, { startWithin: 0, deadline: "300 millis" }))))
 
     const nobody = await start("redis://:hunter2@127.0.0.1:1")
     expect(nobody._tag).toBe("StorageUnavailable")

@@ -45,7 +45,7 @@ const through = (url: string, tls?: ConnectionOptions) =>
     yield* store.insert(record)
     return Option.isSome(yield* store.get(record)) ? "kept" : "lost"
   }).pipe(
-    over(url, { prefix: "tls", patience: 0, ...(tls === undefined ? {} : { tls }) }),
+    over(url, { prefix: "tls", startWithin: 0, ...(tls === undefined ? {} : { tls }) }),
     Effect.catch(({ _tag }) => Effect.succeed(_tag))
   )
 
