@@ -4,7 +4,7 @@ import { Storage, StorageScan, type StorageUnavailable } from "../../core/ports/
 import { type EvictionRefused, inspectDurability, warningText } from "./Durability.ts"
 import { encoded, makeEntries, placeOf } from "./RecordPlace.ts"
 import { makeStorage } from "./RedisStorage.ts"
-import { type BadRedisUrl, parseRedisUrl } from "./RedisUrl.ts"
+import { BadRedisUrl, noWaitInCluster, parseRedisUrl } from "./RedisUrl.ts"
 import { makeScan } from "./scanShards.ts"
 import { allScripts, replaceScript } from "./scripts.ts"
 import { openWire, type Wire } from "./Wire.ts"
@@ -88,6 +88,8 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
     Effect.gen(function* () {
       const url = typeof options.url === "string" ? options.url : Redacted.value(options.url)
       const target = yield* Effect.fromResult(parseRedisUrl(url))
+      const waitForReplica = options.waitForReplica ?? target.settings.waitForReplica ?? false
+      if (waitForReplica && target.kind === "cluster") return yield* new BadRedisUrl({ message: noWaitInCluster })
       const pipelining = options.pipelining ?? true
       const deadline = Duration.fromInputUnsafe(options.deadline ?? "3 seconds")
       const limits = {
@@ -96,7 +98,6 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
       }
       const wire = yield* openWire(target, { tls: options.tls, pipelining, ...limits })
       yield* waitForRedis(wire, options.startWithin ?? Duration.times(deadline, 10))
-      const waitForReplica = options.waitForReplica ?? target.settings.waitForReplica ?? false
       const warnings = yield* inspectDurability(wire, target.kind, {
         allowEviction: options.allowEviction ?? target.settings.allowEviction ?? false,
         waitForReplica

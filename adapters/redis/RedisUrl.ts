@@ -4,6 +4,9 @@ import { readParameters, textOf, wordOf } from "../StoreKind.ts"
 /** The Redis URL is invalid. The message never repeats it, because it may hold a password. */
 export class BadRedisUrl extends Schema.TaggedError<BadRedisUrl>()("BadRedisUrl", { message: Schema.String }) {}
 
+/** WAIT is about the writes of one connection, and a cluster has one to each master. */
+export const noWaitInCluster = "wait=1 is for one master and its replicas, not for a cluster"
+
 export interface Address {
   readonly host: string
   readonly port: number
@@ -79,8 +82,7 @@ export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisU
     const addresses = yield* Result.all(hosts.split(",").map(addressOf(flavour === "+sentinel" ? 26379 : 6379)))
 
     if (flavour === "+cluster") {
-      // WAIT is about the writes of one connection, and a cluster has one to each master.
-      if (wait === "1") return yield* bad("wait=1 is for one master and its replicas, not for a cluster")
+      if (wait === "1") return yield* bad(noWaitInCluster)
       if (path !== "" && path !== "0") return yield* bad("a Redis Cluster has no numbered databases")
       return { kind: "cluster" as const, ...common, nodes: addresses }
     }

@@ -490,6 +490,11 @@ describe("when Redis fails", () => {
     expect((await start("redis+sentinel://127.0.0.1:1/mymaster"))._tag).toBe("StorageUnavailable")
   })
 
+  test("of a cluster it does not wait for replicas, which only one connection to each master could", async () => {
+    const asked = over("redis+cluster://127.0.0.1:1", { startWithin: 0, waitForReplica: true })
+    expect((await Effect.runPromise(Effect.flip(asked(Effect.void))))._tag).toBe("BadRedisUrl")
+  })
+
   test("at start it waits for a server that comes late", () =>
     scoped(
       Effect.gen(function* () {
