@@ -340,7 +340,7 @@ export const makeGrants = ({
     return Effect.flatMap(principal, (known) =>
       Effect.flatMap(
         Effect.forEach(actors, ({ client }) => clients.find(workspace.id, client, now)),
-        (found) => settled(Result.map(checkActors(found, now), () => known))
+        (found) => settled(checkActors(known, found, now))
       )
     )
   }

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { type Client, hasGrant, identifierOf, isKnown, mayUse } from "../client/Client.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { workspaceStanding } from "../client/workspaceAccess.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -60,6 +61,7 @@ export const checkAccess = (
   const { id: grant, subject } = live
   const by = client === undefined ? live.client : identifierOf(client)
   const resources = token.resources ?? live.resources
+  // By their records' ids, until `checkActors` has found those.
   const { actors, expiresAt } = token
   if (subject._tag === "Workspace") {
     return Result.succeed({ _tag: "Workspace", workspace, scope, grant, client: by, resources, expiresAt })
@@ -86,17 +88,24 @@ export const signInOf = ({ authentication }: Pick<Active, "authentication">) => 
   return { ...(at === undefined ? {} : { authenticatedAt: at }), ...(acr === undefined ? {} : { acr }) }
 }
 
-/** Who exchanged a token has to be there, and let exchange, for as long as the token is good. */
+/**
+ * Who exchanged a token has to be there, and let exchange, for as long as the token is good. The token holds their records'
+ * ids, and a record says what its client goes by.
+ */
 export const checkActors = (
-  actors: ReadonlyArray<Client | undefined>,
+  known: UserPrincipal | WorkspacePrincipal,
+  found: ReadonlyArray<Client | undefined>,
   now: Instant
-): Result.Result<void, InvalidToken> => {
-  for (const client of actors) {
+): Result.Result<UserPrincipal | WorkspacePrincipal, InvalidToken> => {
+  const actors: Array<ClientIdentifier> = []
+  for (const client of found) {
     if (client === undefined || !isKnown(client, now)) return refuse("client_gone")
     if (client.disabled) return refuse("client_disabled")
     if (client.serves === undefined) return refuse("exchange_ended")
+    actors.push(identifierOf(client))
   }
-  return Result.succeed(undefined)
+  const [client = known.client] = actors
+  return Result.succeed({ ...known, client, actors })
 }
 
 /**

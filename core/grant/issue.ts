@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { isPublic } from "../client/Client.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { profileOf } from "../client/Profile.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
 import { InvalidTarget } from "../rules/Refusal.ts"
@@ -22,6 +23,8 @@ export interface Tokens {
   readonly retry?: Retry
   /** Whom the ID token beside these names. */
   readonly identity?: Identity
+  /** What those go by who exchanged for it, where some did, the last of them first. */
+  readonly actors?: ReadonlyArray<ClientIdentifier>
 }
 
 const areSame = (a: Scopes, b: Scopes): boolean => a === b || formatScopes(a) === formatScopes(b)

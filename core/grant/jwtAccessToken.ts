@@ -133,7 +133,7 @@ export const claimsOf = (
     ...(implied.length === 0 ? {} : { implied_scope: formatScopes(implied) }),
     ...(tokens.access.binding === null ? {} : { cnf: { jkt: tokens.access.binding.thumbprint } }),
     principal: grant.subject._tag,
-    act: tokens.access.actors === null ? undefined : actOf(tokens.access.actors.map(({ client }) => client)),
+    act: tokens.actors && actOf(tokens.actors),
     ...("place" in grant ? placeOf(grant) : {}),
     ...("authentication" in grant ? signInClaims(grant.authentication) : {}),
     grant: grantMark(grant.id),

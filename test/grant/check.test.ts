@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
+import { identifierOf } from "../../core/client/Client.ts"
 import { DocumentAddress } from "../../core/client/ClientIdentifier.ts"
 import { apiKeyPrefix, BadKeyTerms, isKeyText, makeKey, readKey, readKeyTerms } from "../../core/grant/apiKey.ts"
 import { checkAccess, checkActors, checkKey, checkRefresh, signInOf } from "../../core/grant/check.ts"
@@ -151,9 +152,29 @@ describe("whom a token speaks for", () => {
     expect("actors" in Result.getOrThrow(check(active()))).toBe(false)
   })
 
+  test("names those who exchanged it by what they go by", () => {
+    const serves = Resource.make("https://api.example")
+    const identifier = DocumentAddress.make("https://app.example/client.json")
+    const brought = client({ serves, origin: { identifier, since: t0 } })
+    const drawn = client({ serves })
+    const known = Result.getOrThrow(check(active()))
+    for (const [first, last] of [
+      [brought, drawn],
+      [drawn, brought]
+    ] as const) {
+      const actors = [last, first].map(identifierOf)
+      expect<unknown>(Result.getOrThrow(checkActors(known, [last, first], t0))).toEqual({
+        ...known,
+        client: identifierOf(last),
+        actors
+      })
+    }
+  })
+
   test("needs all clients there that exchanged it, and let to exchange", () => {
     const serves = Resource.make("https://api.example")
     const good = client({ serves })
+    const known = Result.getOrThrow(check(active()))
     const rows = [
       [[], undefined],
       [[good, good], undefined],
@@ -164,7 +185,8 @@ describe("whom a token speaks for", () => {
       [[client(), good], "exchange_ended"]
     ] as const
     for (const [actors, reason] of rows) {
-      expect(checkActors(actors, after(5))).toEqual(reason === undefined ? Result.void : refusal(reason))
+      const named = Result.succeed({ ...known, actors: actors.map(() => good.id) })
+      expect(checkActors(known, actors, after(5))).toEqual(reason === undefined ? named : refusal(reason))
     }
   })
 })

@@ -95,7 +95,11 @@ describe("a JWT's claims", () => {
     const grant = { ...active(), authentication: { at: after(-1), acr: "2", nonce: "n" } }
     const actors = ["x", "y"].map((letter) => ({ client: ClientId.make(letter.repeat(22)), showed: "0".repeat(16) }))
     const { access, ...rest } = token()
-    const bound = { ...rest, access: { ...access, binding: { thumbprint: "A".repeat(43) }, actors: actors as never } }
+    const bound = {
+      ...rest,
+      access: { ...access, binding: { thumbprint: "A".repeat(43) }, actors: actors as never },
+      actors: actors.map(({ client }) => client)
+    }
     const always = {
       iss: theWorkspace.issuer,
       sub: "alice",

@@ -1,5 +1,5 @@
 import { Effect, Result, Schema } from "effect"
-import { exchangeGrant } from "../../client/Client.ts"
+import { exchangeGrant, identifierOf } from "../../client/Client.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, type Decision, refuse } from "../../grant/Decision.ts"
 import type { Grant } from "../../grant/Grant.ts"
@@ -90,7 +90,8 @@ const exchange = (
     expiresAt: earlier(issued.expiresAt, token.expiresAt),
     actors: [{ client: by.client.id, showed: token.serial }, ...actors]
   }
-  return answer({ access, refresh: null, scope: scope.success })
+  const named = [identifierOf(by.client), ...(principal.actors ?? [])]
+  return answer({ access, refresh: null, scope: scope.success, actors: named })
 }
 
 export const tokenExchange = grantType({

@@ -1,15 +1,31 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { decodeJwt } from "jose"
 import { exchangeGrant } from "../../../core/client/Client.ts"
 import { ClientIdentifier, clientKey } from "../../../core/client/ClientIdentifier.ts"
-import { setSecurityProfile, setServedResource } from "../../../core/engine/administerClients.ts"
+import { setAccessTokenFormat, setSecurityProfile, setServedResource } from "../../../core/engine/administerClients.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { ClientId } from "../../../core/rules/Id.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { holderOf, tokenProof } from "../../given/dpop.ts"
-import { decide, form, formHeaders, jsonOf, redirectUri, type Values, verifier } from "../../given/flow.ts"
+import {
+  bearing,
+  decide,
+  form,
+  formHeaders,
+  jsonOf,
+  provenClient,
+  redirectUri,
+  registerClient,
+  signInToApp,
+  text,
+  tokenRequest,
+  type Values,
+  verifier
+} from "../../given/flow.ts"
 import { signsIn, verified } from "../../given/openId.ts"
 import {
   askedBy,
@@ -176,6 +192,44 @@ describe("a document's client with keys at an address", () => {
         expect(yield* readAnew({ client_name: "Renamed" })).toEqual(["Renamed", api, true])
         const publicly = { client_name: "Open", token_endpoint_auth_method: "none", jwks_uri: undefined }
         expect(yield* readAnew(publicly)).toEqual(["Open", undefined, false])
+      })
+    ))
+
+  test("is told by its address where it exchanged a token, to itself, to guards and in JWTs", () =>
+    withKeys((world) =>
+      Effect.gen(function* () {
+        const owner = byOwner(world)
+        const record = clientKey(ClientIdentifier.make(address))
+        const api = `${world.workspace.issuer}/rest`
+        yield* token(world, redeemed(yield* codeFor(world, client())))
+        const app = yield* provenClient(world)
+        const { access } = yield* signInToApp(world, app, { scope: "api profile" })
+        const next = yield* registerClient(world, { grant_types: ["client_credentials"], redirect_uris: [] })
+        for (const id of [record, ClientId.make(next.id)]) {
+          yield* setServedResource(world.services, owner, world.workspace, id, api)
+        }
+        const asked = (subject_token: string): Values => ({
+          grant_type: exchangeGrant,
+          subject_token,
+          subject_token_type: "urn:ietf:params:oauth:token-type:access_token"
+        })
+        const exchanged = text(jsonOf(yield* token(world, asked(access))).access_token)
+        const client_assertion = yield* assertionOf(client())
+        const fields = { token: exchanged, client_assertion_type: assertionType, client_assertion }
+        const told = yield* world.send("POST", "/oauth/introspect", { headers: formHeaders, body: form(fields) })
+        const named = { client_id: address, act: { sub: address } }
+        expect(jsonOf(told)).toMatchObject({ active: true, ...named })
+        const guarded = yield* world.guard("/rest/companies", { scopes: ["api"] }, bearing(exchanged))
+        expect(guarded).toMatchObject({ principal: { client: address, actors: [address] } })
+        for (const id of [record, ClientId.make(next.id)]) {
+          yield* setAccessTokenFormat(world.services, owner, id, "jwt")
+        }
+        const signed = text(jsonOf(yield* token(world, asked(access))).access_token)
+        expect(decodeJwt(signed)).toMatchObject(named)
+        const last = text(jsonOf(yield* tokenRequest(world, next, asked(signed))).access_token)
+        expect(decodeJwt(last)).toMatchObject({ client_id: next.id, act: { sub: next.id, act: { sub: address } } })
+        const again = yield* world.guard("/rest/companies", { scopes: ["api"] }, bearing(last))
+        expect(again).toMatchObject({ principal: { client: next.id, actors: [next.id, address] } })
       })
     ))
 

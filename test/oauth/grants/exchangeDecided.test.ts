@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
+import { DocumentAddress } from "../../../core/client/ClientIdentifier.ts"
 import type { Binding } from "../../../core/grant/Binding.ts"
 import type { Grant } from "../../../core/grant/Grant.ts"
 import type { UserPrincipal, WorkspacePrincipal } from "../../../core/grant/Principal.ts"
@@ -98,10 +99,20 @@ describe("an exchange, by what stands when it is decided", () => {
         actors: [{ client: server.id, showed: "a".repeat(16) }]
       },
       refresh: null,
-      scope: scopes("api", "profile")
+      scope: scopes("api", "profile"),
+      actors: [server.id]
     })
     const brief = exchange(grant, { token: token({ expiresAt: after(policy.accessTtl + 5) }) })
     expect(Result.getOrThrow(brief.outcome).access.expiresAt).toBe(after(policy.accessTtl))
+  })
+
+  test("names who acts by what each goes by, where it was exchanged before", () => {
+    const identifier = DocumentAddress.make("https://app.example/client.json")
+    const by = { ...server, origin: { identifier, since: t0 } }
+    const last = ClientId.make("l".repeat(22))
+    const first = DocumentAddress.make("https://first.example/client.json")
+    const { outcome } = exchange(grant, { by, principal: { ...person, client: last, actors: [last, first] } })
+    expect(Result.getOrThrow(outcome).actors).toEqual([identifier, last, first])
   })
 
   test("is refused where the client is no API any more", () => {
