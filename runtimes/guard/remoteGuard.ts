@@ -1,4 +1,5 @@
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Option, Result } from "effect"
+import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
@@ -19,6 +20,13 @@ import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
 import { sharesWaiting } from "./sharesWaiting.ts"
 import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
+/** The audit stream has the id of the client's record, introspection what the client goes by. */
+const isOf = (client: string, caller: Caller): boolean =>
+  caller._tag !== "ApiKey" && Option.getOrUndefined(readClientKey(caller.client)) === client
+
+/** No answer tells whose grant an exchanged token is of: it ends with that one's client, too. */
+const isExchanged = (caller: Caller): boolean => caller._tag === "User" && caller.actors !== undefined
+
 /** Whose tokens an event of the audit stream may have ended; `undefined` where it ends none. */
 const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
   switch (event._tag) {
@@ -28,7 +36,7 @@ const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined =
       return (caller) => caller.grant === event.grant
     case "ClientDeleted":
     case "ClientChanged":
-      return (caller) => caller._tag !== "ApiKey" && caller.client === event.client
+      return (caller) => isOf(event.client, caller) || isExchanged(caller)
     default:
       return undefined
   }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import * as memory from "../../adapters/memory/MemoryStorage.ts"
+import { clientKey, DocumentAddress } from "../../core/client/ClientIdentifier.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import type { Guard } from "../../runtimes/guard.ts"
-import type { AuditEntry } from "../../runtimes/tessera.ts"
-import { bearer, letIn, machine } from "../embed/host.ts"
+import type { AuditEntry, CreateOptions, EmbeddedTessera } from "../../runtimes/tessera.ts"
+import { bearer, letIn, letInAs, machine, registersItself } from "../embed/host.ts"
 import { t0 } from "../given/World.ts"
 import { withRemote } from "./remote.ts"
 
@@ -12,6 +14,9 @@ const statusOf = async (guard: Guard, url: string, token?: string, scopes = need
   const checked = await guard.guard(token === undefined ? new Request(url) : bearer(url, token), scopes)
   return checked._tag === "Admitted" ? 200 : checked.response.status
 }
+
+/** An application whose id holds its registration, so that its record has another. */
+const letInItself = async (auth: EmbeddedTessera) => letInAs(auth, "carol", await registersItself(auth))
 
 const { promise: forever } = Promise.withResolvers<never>()
 
@@ -333,7 +338,10 @@ describe("what it remembers", () => {
 
   test("ends with what the audit stream says, at once, whatever ended it", async () => {
     const heard: { by: (entry: AuditEntry) => void } = { by: () => undefined }
-    const host = { audit: (entry: AuditEntry) => heard.by(entry) }
+    const host: Partial<CreateOptions> = {
+      audit: (entry: AuditEntry) => heard.by(entry),
+      registrationRows: "at_consent"
+    }
     await withRemote({ cache: { ttl: "1 hour" }, host }, async ({ auth, guard, resource }) => {
       const endings: ReadonlyArray<readonly [text: string, end: () => Promise<unknown>]> = await Promise.all([
         machine(auth).then(async ({ revoke, token }) => {
@@ -346,7 +354,9 @@ describe("what it remembers", () => {
         machine(auth).then(async ({ client, token }) => [await token(), () => auth.clients.delete(client.id)] as const),
         auth.apiKeys.create({ name: "Key" }).then(({ id, key }) => [key, () => auth.apiKeys.revoke(id)] as const),
         letIn(auth, "ada").then(({ access }) => [access, () => auth.grants.revokeAll("ada")] as const),
-        letIn(auth, "bob").then(({ access, code, redeem }) => [access, () => redeem(code)] as const)
+        letIn(auth, "bob").then(({ access, code, redeem }) => [access, () => redeem(code)] as const),
+        letInItself(auth).then(({ access, client }) => [access, () => auth.clients.disable(client.id)] as const),
+        letInItself(auth).then(({ access, client }) => [access, () => auth.clients.delete(client.id)] as const)
       ])
       const bystander = (await auth.apiKeys.create({ name: "Bystander" })).key
       for (const [text, end] of endings) {
@@ -361,6 +371,47 @@ describe("what it remembers", () => {
       }
     })
   })
+
+  test("is asked for anew where an event of the audit stream may have ended it, and nowhere else", () =>
+    withRemote({ cache: { ttl: "1 hour" } }, async ({ guard, line, resource }) => {
+      const [app, api] = [DocumentAddress.make("https://app.example/client.json"), ClientId.make("a".repeat(22))]
+      const person = { principal: "User", sub: "ada" }
+      const answers: Readonly<Record<string, object>> = {
+        person: { ...person, client_id: app, grant: "one" },
+        exchanged: { ...person, client_id: api, act: { sub: api }, grant: "two" },
+        machine: { principal: "Workspace", sub: api, client_id: api, grant: "three" },
+        script: { principal: "ApiKey", sub: "main", grant: "four" }
+      }
+      line.instead = async ({ body }) => {
+        const token = new URLSearchParams(String(body)).get("token") ?? ""
+        return Response.json({ active: true, scope: "api", token_type: "Bearer", exp: 4e9, ...answers[token] })
+      }
+      const all = Object.keys(answers)
+      const askedAnew = async () => {
+        const names: Array<string> = []
+        for (const name of all) {
+          const { asked } = line
+          expect(await statusOf(guard, resource, name)).toBe(200)
+          if (line.asked > asked) names.push(name)
+        }
+        return names
+      }
+      expect([await askedAnew(), await askedAnew()]).toEqual([all, []])
+      const by = "command line"
+      const rows: ReadonlyArray<readonly [AuditEntry["event"], ReadonlyArray<string>]> = [
+        [{ _tag: "GrantRevoked", grant: "one", why: "by_user" }, ["person"]],
+        [{ _tag: "KeyRevoked", grant: "four", by }, ["script"]],
+        [{ _tag: "ClientChanged", client: clientKey(app), change: "document_changed" }, ["person", "exchanged"]],
+        [{ _tag: "ClientDeleted", client: api }, ["exchanged", "machine"]],
+        // The grant of the exchanged one may be of this client.
+        [{ _tag: "ClientDeleted", client: "b".repeat(22) }, ["exchanged"]],
+        [{ _tag: "SignedOut", account: "ada" }, []]
+      ]
+      for (const [event, names] of rows) {
+        guard.hear(event)
+        expect<unknown>([event, await askedAnew()]).toEqual([event, names])
+      }
+    }))
 
   test("is bounded, and made-up tokens push no good one out", () =>
     withRemote(
