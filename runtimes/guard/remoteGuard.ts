@@ -27,7 +27,12 @@ const isOf = (client: string, caller: Caller): boolean =>
 /** No answer tells whose grant an exchanged token is of: it ends with that one's client, too. */
 const isExchanged = (caller: Caller): boolean => caller._tag === "User" && caller.actors !== undefined
 
-/** Whose tokens an event of the audit stream may have ended; `undefined` where it ends none. */
+const anybody = (): boolean => true
+
+/**
+ * Whose tokens an event of the audit stream may have ended; `undefined` where it ends none. Where an answer does not tell
+ * what the event is about, all go that it may be about.
+ */
 const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
   switch (event._tag) {
     case "GrantRevoked":
@@ -37,6 +42,15 @@ const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined =
     case "ClientDeleted":
     case "ClientChanged":
       return (caller) => isOf(event.client, caller) || isExchanged(caller)
+    case "IssuerChanged":
+    case "IssuerRemoved":
+      return (caller) => caller._tag === "User"
+    case "SigningKeysChanged":
+      return event.change === "withdrawn" ? (caller) => caller._tag !== "ApiKey" : undefined
+    case "WorkspaceChanged":
+      return event.change === "disabled" ? anybody : undefined
+    case "WorkspaceMoved":
+      return anybody
     default:
       return undefined
   }

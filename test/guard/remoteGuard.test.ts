@@ -405,6 +405,16 @@ describe("what it remembers", () => {
         [{ _tag: "ClientDeleted", client: api }, ["exchanged", "machine"]],
         // The grant of the exchanged one may be of this client.
         [{ _tag: "ClientDeleted", client: "b".repeat(22) }, ["exchanged"]],
+        [{ _tag: "IssuerTrusted", issuer: "https://idp.example", by }, []],
+        [{ _tag: "IssuerChanged", issuer: "https://idp.example", by }, ["person", "exchanged"]],
+        [{ _tag: "IssuerRemoved", issuer: "https://idp.example", by }, ["person", "exchanged"]],
+        [{ _tag: "SigningKeysChanged", change: "rotated", key: "one", by }, []],
+        [{ _tag: "SigningKeysChanged", change: "retired", key: "one", by }, []],
+        [{ _tag: "SigningKeysChanged", change: "withdrawn", key: "one", by }, ["person", "exchanged", "machine"]],
+        [{ _tag: "WorkspaceChanged", change: "changed", by }, []],
+        [{ _tag: "WorkspaceChanged", change: "enabled", by }, []],
+        [{ _tag: "WorkspaceChanged", change: "disabled", by }, all],
+        [{ _tag: "WorkspaceMoved", from: resource, to: "https://elsewhere.example", by }, all],
         [{ _tag: "SignedOut", account: "ada" }, []]
       ]
       for (const [event, names] of rows) {
