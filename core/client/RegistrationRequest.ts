@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { privateKeyIn } from "../rules/Jwk.ts"
 import { InvalidClientMetadata } from "../rules/Refusal.ts"
 import type { ClientMember } from "./ClientMember.ts"
 
@@ -102,10 +103,25 @@ export const checkRegistration = (
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     return Result.fail(new InvalidClientMetadata({ message: "The body has to be a JSON object." }))
   }
-  const decoded = decodeBy(rows)(Object.fromEntries(Object.entries(parsed).filter(saysSomething)))
+  const said = Object.fromEntries(Object.entries(parsed).filter(saysSomething))
+  const keys = keysFault(said)
+  if (keys !== undefined) return Result.fail(new InvalidClientMetadata({ message: keys }))
+  const decoded = decodeBy(rows)(said)
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
   const member = String(format(decoded.failure.issue).issues[0]?.path?.[0] ?? "")
   return Result.fail(new InvalidClientMetadata({ message: faultIn(rows, member) }))
+}
+
+/**
+ * RFC 7591 §2: keys or their address, never both. A key that tells a secret is named, so that it can be replaced, whatever
+ * the method: it was sent, also to a server that reads no keys.
+ */
+const keysFault = ({ jwks, jwks_uri }: Readonly<Record<string, unknown>>): string | undefined => {
+  const secret = privateKeyIn(jwks)
+  if (secret !== undefined) {
+    return `Key number ${secret.index + 1} of the jwks has the private member ${secret.member}, so it is a secret no more: register the public part of another.`
+  }
+  return jwks !== undefined && jwks_uri !== undefined ? "A client registers jwks or jwks_uri, not both." : undefined
 }
 
 /** RFC 7591 lets a server take less than it names, so a value may be good elsewhere: what there is here is said. */

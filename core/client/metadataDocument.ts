@@ -1,6 +1,7 @@
 import { Option, Result, Schema } from "effect"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
 import type { Instant } from "../rules/Instant.ts"
+import { privateKeyIn } from "../rules/Jwk.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { checkRedirectUri } from "../rules/RedirectUri.ts"
 import type { DocumentFaultName } from "../rules/Refusal.ts"
@@ -35,8 +36,9 @@ const parse = (body: string): unknown => {
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((one) => typeof one === "string") : []
 
-/** §4.1: a public document has no secret, and asks for no method that takes one. */
+/** §4.1: a public document has no secret, a private key among them, and asks for no method that takes one. */
 const isSecretive = (said: Members): boolean =>
+  privateKeyIn(said.jwks) !== undefined ||
   Object.entries(said).some(([name, value]) => name.startsWith("client_secret") && value !== null) ||
   (typeof said.token_endpoint_auth_method === "string" && said.token_endpoint_auth_method.startsWith("client_secret"))
 

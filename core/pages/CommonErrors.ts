@@ -103,7 +103,7 @@ const inDocument: Record<DocumentFaultName, string> = {
   document_mismatch:
     "The member client_id of the document has to equal the document's address, character for character.",
   document_secret:
-    "The document has a client_secret, or asks for a method that takes one. Use none or private_key_jwt.",
+    "The document has a client_secret or a private key, or asks for a method that takes a secret. Use none or private_key_jwt, with public keys.",
   document_unusable: "The document needs a redirect URI that can be had here, and members as RFC 7591 has them."
 }
 

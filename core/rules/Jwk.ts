@@ -115,7 +115,19 @@ const readKey = Schema.decodeUnknownOption(PublicKey)
 /** `private_key`: a set that tells a secret is no set to trust, even where another of its keys would do. */
 export type JwkSetFault = "malformed" | "private_key"
 
-const holdsSecret = (key: object): boolean => privateMembers.some((name) => Object.hasOwn(key, name))
+const secretIn = (key: unknown): string | undefined =>
+  typeof key === "object" && key !== null ? privateMembers.find((name) => Object.hasOwn(key, name)) : undefined
+
+const holdsSecret = (key: object): boolean => secretIn(key) !== undefined
+
+/** The first private key of a set, also of one that is malformed, and the member that makes it a secret. */
+export const privateKeyIn = (set: unknown): { readonly index: number; readonly member: string } | undefined => {
+  const keys: unknown = typeof set === "object" && set !== null && "keys" in set ? set.keys : undefined
+  if (!Array.isArray(keys)) return undefined
+  const index = keys.findIndex((key) => secretIn(key) !== undefined)
+  const member = secretIn(keys[index])
+  return member === undefined ? undefined : { index, member }
+}
 
 /** A public key by itself (RFC 7517 §4), and nothing that has to be kept. */
 export const readPublicKey = (jwk: unknown): Result.Result<PublicKey, JwkSetFault> => {

@@ -9,6 +9,7 @@ import {
   isAlgorithm,
   keyMaterial,
   PublicKey,
+  privateKeyIn,
   readJwkSet,
   readPublicKey,
   sameAlgorithm,
@@ -98,6 +99,22 @@ test("of a set the keys that can be used are taken, twenty at most, and others a
   expect(readJwkSet({ keys: Array(20).fill(ec) })).toEqual(Result.succeed(Array(20).fill(ec)))
   for (const odd of [undefined, null, [], {}, { keys: ec }, { keys: [7] }, { keys: Array(21).fill(ec) }]) {
     expect([odd, readJwkSet(odd)]).toEqual([odd, Result.fail("malformed")])
+  }
+})
+
+test("of a set the first private key is found, whatever else is wrong with the set, and by which member it is one", () => {
+  const more = Array(21).fill(ec)
+  for (const [keys, found] of [
+    [[ec, rsa], undefined],
+    [[], undefined],
+    [[{ ...ec, d: "AQAB" }, rsa], { index: 0, member: "d" }],
+    [[ec, 7, null, { kty: "oct", k: "" }, { ...rsa, p: "AQAB" }], { index: 3, member: "k" }],
+    [[...more, { ...rsa, q: null, dp: "AQAB" }], { index: 21, member: "q" }]
+  ] as const) {
+    expect([keys, privateKeyIn({ keys })]).toEqual([keys, found])
+  }
+  for (const odd of [undefined, null, "keys", [], {}, { keys: { ...ec, d: "AQAB" } }]) {
+    expect([odd, privateKeyIn(odd)]).toEqual([odd, undefined])
   }
 })
 

@@ -74,9 +74,8 @@ type Registration = Schema.Struct<typeof Registration>["Type"]
 
 const fault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
 
-/** RFC 7591 §2: keys or their address, never both. What would tell a secret is named, so that it can be replaced. */
+/** Keys or their address: a registration that has both, or a private key, is refused for every method. */
 const readSource = ({ jwks, jwks_uri }: Registration): Result.Result<StoredKeys["keys"], InvalidClientMetadata> => {
-  if (jwks !== undefined && jwks_uri !== undefined) return fault("A client registers jwks or jwks_uri, not both.")
   if (jwks_uri !== undefined) {
     const url = URL.canParse(jwks_uri) ? new URL(jwks_uri) : undefined
     return url === undefined || url.username !== "" || url.password !== "" || jwks_uri.includes("#")
@@ -85,11 +84,7 @@ const readSource = ({ jwks, jwks_uri }: Registration): Result.Result<StoredKeys[
   }
   if (jwks === undefined) return fault(`The method ${name} takes jwks, or a jwks_uri.`)
   const keys = readJwkSet(jwks)
-  if (Result.isFailure(keys)) {
-    return keys.failure === "private_key"
-      ? fault("The jwks holds a private key, which is a secret no more: register the public part of another.")
-      : fault("The jwks has to be a set of at most 20 keys.")
-  }
+  if (Result.isFailure(keys)) return fault("The jwks has to be a set of at most 20 keys.")
   return keys.success.length === 0
     ? fault(`No key of the jwks is one for these algorithms: ${algorithms.join(", ")}.`)
     : Result.succeed({ _tag: "Registered", keys: keys.success })

@@ -10,7 +10,7 @@ import { Instant } from "../../../core/rules/Instant.ts"
 import { algorithms } from "../../../core/rules/Jwk.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { holderOf, tokenProof } from "../../given/dpop.ts"
-import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const { issuer } = theWorkspace
@@ -751,6 +751,60 @@ describe("a registration of keys", () => {
     )
   )
 
+  const methods = ["client_secret_basic", "client_secret_post", "none", "private_key_jwt"]
+  const servers: ReadonlyArray<readonly [string, WorldOptions, ReadonlyArray<string>]> = [
+    ["reads signatures", signing, methods],
+    ["reads none", {}, methods.slice(0, 3)]
+  ]
+  for (const [server, options, taken] of servers) {
+    test.each(taken)(
+      `that cannot be is refused for the method %s too, first and later, where the server ${server}`,
+      (by) =>
+        inWorld(
+          (world) =>
+            Effect.gen(function* () {
+              const asked = { token_endpoint_auth_method: by, grant_types: ["authorization_code"] }
+              const good = by === "private_key_jwt" ? { ...asked, jwks: { keys: [es256.jwk] } } : asked
+              const { body: own } = yield* register(world, good)
+              const path = new URL(String(own.registration_client_uri)).pathname
+              const put = (metadata: Record<string, unknown>) =>
+                Effect.map(
+                  world.send("PUT", path, {
+                    headers: {
+                      "content-type": "application/json",
+                      authorization: `Bearer ${own.registration_access_token}`
+                    },
+                    body: JSON.stringify({
+                      client_id: own.client_id,
+                      redirect_uris: ["https://app.example.org/callback"],
+                      ...metadata
+                    })
+                  }),
+                  ({ body, status }) => ({ status, body: JSON.parse(body) as Record<string, unknown> })
+                )
+              const writes = () => [world.calls.insert.length, world.calls.replace.length]
+              const known = writes()
+              const keys = { jwks: { keys: [another.jwk, { ...es256.jwk, d: "c2VjcmV0" }] } }
+              for (const wrong of [
+                keys,
+                { jwks: { keys: [es256.jwk] }, jwks_uri: "https://app.example.org/jwks" },
+                { ...keys, jwks_uri: "https://app.example.org/jwks" }
+              ]) {
+                for (const send of [put, (metadata: Record<string, unknown>) => register(world, metadata)]) {
+                  const { body, status } = yield* send({ ...asked, ...wrong })
+                  expect([status, body.error]).toEqual([400, "invalid_client_metadata"])
+                  expect(String(body.error_description)).not.toContain("c2VjcmV0")
+                  expect(/\b2\b.*\bd\b/.test(String(body.error_description))).toBe(wrong.jwks === keys.jwks)
+                }
+              }
+              expect(writes()).toEqual(known)
+              expect((yield* put(good)).status).toBe(200)
+            }),
+          options
+        )
+    )
+  }
+
   test("is told what is wrong: that a key is a secret no more, or what keys are taken", () =>
     inWorld(
       (world) =>
@@ -760,7 +814,10 @@ describe("a registration of keys", () => {
           const wrongSet = yield* toldOf({ jwks: { keys: "key" } })
           const secret = yield* toldOf({ jwks: { keys: [{ ...es256.jwk, d: "AAAA" }] } })
           expect(secret).not.toBe(wrongSet)
-          expect(yield* toldOf({ jwks: { keys: [es256.jwk, { ...another.jwk, d: "BBBB" }] } })).toBe(secret)
+          // Of several it is told which, and by which member, and nothing of the secret.
+          const second = yield* toldOf({ jwks: { keys: [es256.jwk, { ...another.jwk, d: "BBBB" }] } })
+          expect([/\b1\b/.test(secret), /\bd\b/.test(secret), secret.includes("AAAA")]).toEqual([true, true, false])
+          expect(second).toBe(secret.replace("1", "2"))
           const none = yield* toldOf({ jwks: { keys: [{ kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }] } })
           expect(none).toContain(algorithms.join(", "))
         }),
