@@ -1,7 +1,7 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import type { ClientMember } from "./client/ClientMember.ts"
 import { clientMembers } from "./client/members.ts"
-import { bindsAll } from "./client/Profile.ts"
+import { bindsAll, leastProfile } from "./client/Profile.ts"
 import { hexOf } from "./codec/Base64Url.ts"
 import { makeBroughtClients } from "./engine/BroughtClients.ts"
 import { makeClientRoom } from "./engine/ClientRoom.ts"
@@ -439,7 +439,10 @@ const composeRows = (
   signatures: Signatures["Service"]
 ) => {
   const isUsable = ({ signs }: { readonly signs?: true }) => signs !== true || signatures !== Signatures.none
-  const auths = rowsByName("clientAuths", (options.clientAuths ?? clientAuths).filter(isUsable), ({ name }) => name)
+  const { methods } = leastProfile(options.policy)
+  // A method that counts for no client of this server is none of its own: nothing may tell of it.
+  const counts = (row: ClientAuth) => isUsable(row) && (methods === null || methods.includes(row.name))
+  const auths = rowsByName("clientAuths", (options.clientAuths ?? clientAuths).filter(counts), ({ name }) => name)
   const given = (options.presentations ?? presentations).filter(isUsable)
   const shown = rowsByName("presentations", given, ({ name }) => name)
   const members = rowsByName("clientMembers", options.clientMembers ?? clientMembers, ({ name }) => name)

@@ -5,11 +5,15 @@ import { RedirectUri } from "../rules/RedirectUri.ts"
 import { offersOpenId } from "../rules/Scope.ts"
 import type { Client, ClientMaker } from "./Client.ts"
 import { type ClientMember, clientMember, type MemberStep } from "./ClientMember.ts"
-import { signedFor } from "./Profile.ts"
+import { leastProfile, maySignBy, signedFor } from "./Profile.ts"
 
 /** What ID tokens and answers of userinfo are signed by, where a client registers for it. */
-export const openIdAlgorithms = ["ES256", "RS256", "EdDSA"] as const satisfies ReadonlyArray<Algorithm>
+const openIdAlgorithms = ["ES256", "RS256", "EdDSA"] as const satisfies ReadonlyArray<Algorithm>
 type OpenIdAlgorithm = (typeof openIdAlgorithms)[number]
+
+/** Those of a server, whose profile may leave some out for every client. */
+export const openIdAlgorithmsOf = (policy: Pick<Policy, "profile">): ReadonlyArray<OpenIdAlgorithm> =>
+  openIdAlgorithms.filter((algorithm) => maySignBy(leastProfile(policy), algorithm))
 
 const isOpenIdAlgorithm = (value: unknown): value is OpenIdAlgorithm =>
   openIdAlgorithms.some((algorithm) => algorithm === value)

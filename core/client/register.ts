@@ -38,8 +38,11 @@ export interface Tables {
   readonly clientMembers: ReadonlyArray<ClientMember>
 }
 
-/** RFC 7591 §2: the method of a client that names none. */
-const usualMethod = "client_secret_basic"
+/** RFC 7591 §2: the method of a client that names none. A server that has it not takes its first that proves something. */
+const usualMethod = (clientAuths: Tables["clientAuths"]): string => {
+  const usual = "client_secret_basic"
+  return clientAuths.has(usual) ? usual : ([...clientAuths.values()].find(({ proves }) => proves)?.name ?? usual)
+}
 
 const needs = ({ registers }: RegistrableGrantType, what: "secret" | "redirect"): boolean =>
   registers.needs.includes(what)
@@ -159,7 +162,7 @@ const readTerms = (
 ): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
     const types = yield* readGrantTypes(request.grant_types, [...grantTypes.values()], isAvailable)
-    const method = clientAuths.get(request.token_endpoint_auth_method ?? usualMethod)
+    const method = clientAuths.get(request.token_endpoint_auth_method ?? usualMethod(clientAuths))
     if (method === undefined) {
       const names = [...clientAuths.keys()].join(", ")
       return yield* metadataFault(`The token_endpoint_auth_method has to be one of these: ${names}.`)

@@ -149,8 +149,10 @@ const create = Command.make(
       grantTypes.map(({ name }) => name)
     ).pipe(Flag.withDescription(`May be given more than once; ${usual} where none is`), Flag.atLeast(0)),
     authMethod: Flag.Literals("auth-method", authMethods).pipe(
-      Flag.withDescription("How the client shows who it is; none makes it public"),
-      Flag.withDefault("client_secret_basic")
+      Flag.withDescription(
+        "How the client shows who it is; none makes it public. Without it, client_secret_basic, or private_key_jwt where FAPI2 is required"
+      ),
+      Flag.optional
     ),
     scope: Flag.String("scope").pipe(
       Flag.withDescription("The most that it may be granted, separated by spaces"),
@@ -175,7 +177,7 @@ const create = Command.make(
           ...(Option.isNone(given.jwksUri) ? {} : { jwks_uri: given.jwksUri.value }),
           client_name: given.name,
           redirect_uris: given.redirectUri,
-          token_endpoint_auth_method: given.authMethod,
+          ...(Option.isNone(given.authMethod) ? {} : { token_endpoint_auth_method: given.authMethod.value }),
           ...(given.grantType.length === 0 ? {} : { grant_types: given.grantType }),
           ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
         }

@@ -964,6 +964,51 @@ describe("the profile of a client", () => {
       { signatures: realSignatures }
     ))
 
+  test("of a whole server is what its metadata lists: by the one method a client registers that names none", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const told = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+          for (const endpoint of ["token", "revocation", "introspection"]) {
+            const methods = told[`${endpoint}_endpoint_auth_methods_supported`] as ReadonlyArray<string>
+            expect(methods.filter((name) => name !== "Bearer")).toEqual(["private_key_jwt"])
+          }
+          const lists = Object.entries(told).filter(([name]) => /_alg_values_supported$/.test(name))
+          for (const [name, list] of lists)
+            expect([name, String(list)]).not.toEqual([name, expect.stringMatching(/RS/)])
+          const register = (metadata: object) =>
+            world.send("POST", "/oauth/register", {
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify({ redirect_uris: [redirectUri], ...metadata })
+            })
+          const made = yield* register({ jwks: { keys: [es256.jwk] } })
+          expect([made.status, jsonOf(made).token_endpoint_auth_method]).toEqual([201, "private_key_jwt"])
+          for (const method of ["client_secret_basic", "client_secret_post", "none"]) {
+            const refused = yield* register({ jwks: { keys: [es256.jwk] }, token_endpoint_auth_method: method })
+            expect([refused.status, errorOf(refused)]).toEqual([400, "invalid_client_metadata"])
+            expect(String(jsonOf(refused).error_description)).toContain("private_key_jwt")
+          }
+        }),
+      { signatures: realSignatures, policy: { profile: "fapi2", scopes: signInScopes } }
+    ))
+
+  test("of a whole server takes the method that counts of several that a document names", () => {
+    const web = new DocumentsWeb()
+    const id = web.publish("https://app.example.org/client.json", {
+      token_endpoint_auth_method: undefined,
+      token_endpoint_auth_methods_supported: ["none", "private_key_jwt"],
+      jwks: { keys: [es256.jwk] }
+    })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = { id, redirectUri, registrationUri: "", registrationToken: "", key: es256 }
+          expect((yield* pushSigned(world, client)).status).toBe(201)
+        }),
+      { signatures: realSignatures, policy: { profile: "fapi2" }, documents: web.layer() }
+    )
+  })
+
   test("of a whole server refuses a client that could prove itself before", () =>
     inWorld(
       (world) =>

@@ -38,6 +38,12 @@ test("the command line chooses a profile for a client that keeps its rules, and 
     const [, name = "", value = ""] = /\b(FAPI2)=(\w+)/.exec(broken?.advice ?? "") ?? []
     expect(yield* profiles({ FAPI2: "required", [name]: value })).toMatchObject({ state: "good" })
     expect(broken?.advice).not.toContain("tessera client profile")
+
+    const held = yield* command([...job, "Held", "--jwks", "keys.json"], {
+      cwd: server.folder,
+      env: { ...env, FAPI2: "required" }
+    })
+    expect(JSON.parse(held.stdout)).toMatchObject({ token_endpoint_auth_method: "private_key_jwt" })
     expect(yield* choose(signs, "standard")).toBe(0)
     expect(yield* profiles({})).toBeUndefined()
     // Each breaks two rules: with the one of before, one more than are named.

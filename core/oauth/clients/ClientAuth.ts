@@ -53,6 +53,8 @@ export type ProofFault = InvalidClient | PortUnavailable | StorageUnavailable
 
 type Members = Readonly<Record<string, unknown>>
 
+type MetadataLists = Readonly<Record<string, ReadonlyArray<string>>>
+
 /** One method of client authentication (RFC 6749 §2.3), as a file of this folder writes it. */
 export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential> {
   /** Its `token_endpoint_auth_method` (RFC 7591 §2). */
@@ -93,8 +95,11 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
     ports: AuthPorts,
     profile: Profile
   ) => Effect.Effect<Proof | undefined, ProofFault>
-  /** RFC 8414 §2: more lists, each without its endpoint's prefix: `auth_signing_alg_values_supported`. */
-  readonly metadata?: Readonly<Record<string, ReadonlyArray<string>>>
+  /**
+   * RFC 8414 §2: more lists, each without its endpoint's prefix: `auth_signing_alg_values_supported`.
+   * `profile`: what every client of the server is held to.
+   */
+  readonly metadata?: MetadataLists | ((profile: Profile) => MetadataLists)
 }
 
 /** What a request shows of one row. */

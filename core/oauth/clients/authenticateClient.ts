@@ -2,6 +2,7 @@ import { Effect, Result, Schema, SchemaAST } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { type Client, isKnown, isPublic } from "../../client/Client.ts"
 import { ClientIdentifier, clientKey, isBrought } from "../../client/ClientIdentifier.ts"
+import { leastProfile } from "../../client/Profile.ts"
 import type { NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Spending } from "../../engine/Spending.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
@@ -51,14 +52,16 @@ export const withClientFields = <C extends Contract & { readonly form: FormSchem
  * that prove themselves, clients that name themselves, and who shows an API key, by its scheme.
  */
 export const authMetadata = (
-  { clientAuths, presentations }: Pick<Services, "clientAuths" | "presentations">,
+  { clientAuths, policy, presentations }: Pick<Services, "clientAuths" | "policy" | "presentations">,
   { callers }: Contract,
   prefix: string
 ): MetadataMembers => {
   const takes = (shown: Caller["shows"]): boolean => callers.some(({ shows }) => shows === shown)
   const rows = [...clientAuths.values()].filter(({ proves }) => takes(proves ? "clientSecret" : "nothing"))
   const methods = [...rows.map(({ name }) => name), ...(takes("apiKey") ? keySchemes(presentations) : [])]
-  const more = rows.flatMap(({ metadata = {} }) => Object.entries(metadata))
+  const more = rows.flatMap(({ metadata = {} }) =>
+    Object.entries(typeof metadata === "function" ? metadata(leastProfile(policy)) : metadata)
+  )
   return {
     [`${prefix}_auth_methods_supported`]: names(() => methods),
     ...Object.fromEntries(more.map(([name, list]) => [`${prefix}_${name}`, names(() => list)]))

@@ -1,7 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { Proof } from "../../client/authenticate.ts"
 import { readClientIdentifier } from "../../client/ClientIdentifier.ts"
-import { maySignBy, type Profile } from "../../client/Profile.ts"
+import { algorithmsOf, maySignBy, type Profile } from "../../client/Profile.ts"
 import { type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
@@ -185,5 +185,5 @@ export const privateKeyJwt = clientAuth<ShownAssertion, StoredKeys>({
   }),
   keys: ({ keys }) => keys,
   prove,
-  metadata: { auth_signing_alg_values_supported: algorithms }
+  metadata: (profile) => ({ auth_signing_alg_values_supported: algorithmsOf(profile) })
 })

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
-import { openIdAlgorithms } from "../../client/openIdMembers.ts"
+import { openIdAlgorithmsOf } from "../../client/openIdMembers.ts"
 import { bindsAll } from "../../client/Profile.ts"
 import { forAWhile, json } from "../../http/answer.ts"
 import { oauthError } from "../../http/faults.ts"
@@ -140,8 +140,8 @@ const authorizationServerMetadata = (services: Services, workspace: Workspace): 
 /** OpenID Connect Discovery §3: told where people can sign in, so that the documents of both specifications are one. */
 const openIdMembers = {
   subject_types_supported: ofOpenId(() => ["public"]),
-  id_token_signing_alg_values_supported: ofOpenId(() => openIdAlgorithms),
-  userinfo_signing_alg_values_supported: ofOpenId(() => openIdAlgorithms),
+  id_token_signing_alg_values_supported: ofOpenId(({ policy }) => openIdAlgorithmsOf(policy)),
+  userinfo_signing_alg_values_supported: ofOpenId(({ policy }) => openIdAlgorithmsOf(policy)),
   claim_types_supported: ofOpenId(() => ["normal"]),
   claims_supported: ofOpenId(({ claimScopes }) => [
     ...new Set(["sub", "auth_time", "acr", "amr", ...claimScopes.flatMap(({ claims }) => claims)])

@@ -1,7 +1,7 @@
 import { Effect, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic, isStranger } from "../../client/Client.ts"
-import { leastProfile } from "../../client/Profile.ts"
+import { algorithmsOf, leastProfile } from "../../client/Profile.ts"
 import { beside, spendingOf } from "../../engine/Spending.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
@@ -20,7 +20,6 @@ import { allowances } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { push, readPushed } from "../../request/pushed.ts"
 import { authorizeContract, type CheckedRequest } from "../../request/readRequest.ts"
-import { algorithms } from "../../rules/Jwk.ts"
 import {
   InvalidClient,
   InvalidDpopProof,
@@ -166,7 +165,7 @@ export const parEndpoint: Endpoint = {
       ...([...clientAuths.values()].some(({ signs }) => signs === true)
         ? {
             require_signed_request_object: { schema: Schema.Boolean, value: () => false },
-            request_object_signing_alg_values_supported: names(() => algorithms)
+            request_object_signing_alg_values_supported: names(({ policy }) => algorithmsOf(leastProfile(policy)))
           }
         : {})
     })

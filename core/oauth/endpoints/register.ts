@@ -8,6 +8,8 @@ import {
   readRegisteredIdentifier
 } from "../../client/ClientIdentifier.ts"
 import { isSecret, secretDigest, whichSecret } from "../../client/ClientSecret.ts"
+import { openIdAlgorithmsOf } from "../../client/openIdMembers.ts"
+import { algorithmsOf, leastProfile } from "../../client/Profile.ts"
 import { GrantTypes, readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, nameableGrantTypes, reregister } from "../../client/register.ts"
 import { deleteClient, drawClient, registerClient } from "../../engine/administerClients.ts"
@@ -36,6 +38,23 @@ import { digestOf, hashOf, sameDigest } from "../../rules/Secret.ts"
 import { endpointUrl, policyAt, servicesAt } from "../../workspace/Workspace.ts"
 import { readBearer } from "../presented/bearer.ts"
 
+/** Members that name an algorithm, where the profile of every client leaves some of those out. */
+const algorithmFields = ({ policy }: Services, fields: Schema.Struct.Fields): Schema.Struct.Fields => {
+  const profile = leastProfile(policy)
+  if (profile.algorithms === null) return {}
+  const left = {
+    token_endpoint_auth_signing_alg: algorithmsOf(profile),
+    request_object_signing_alg: algorithmsOf(profile),
+    id_token_signed_response_alg: openIdAlgorithmsOf(policy),
+    userinfo_signed_response_alg: openIdAlgorithmsOf(policy)
+  }
+  return Object.fromEntries(
+    Object.entries(left)
+      .filter(([name]) => name in fields)
+      .map(([name, algorithms]) => [name, Schema.optionalKey(Schema.Literals(algorithms))])
+  )
+}
+
 /** RFC 7591 §2: grant types that the server lacks are left out, but one has to be there. */
 const documentedFields = (services: Services) => {
   const names = nameableGrantTypes(services, services.policy)
@@ -43,7 +62,9 @@ const documentedFields = (services: Services) => {
     expected: `one of ${names.join(", ")}`,
     toJsonSchema: () => ({ contains: { enum: names } })
   })
-  return { ...registrationFields(services), grant_types: Schema.optionalKey(GrantTypes.check(namesOne)) }
+  const fields = registrationFields(services)
+  const grant_types = Schema.optionalKey(GrantTypes.check(namesOne))
+  return { ...fields, ...algorithmFields(services, fields), grant_types }
 }
 
 const registerClientSchema = (services: Services) =>

@@ -147,6 +147,42 @@ describe("the documents of a server that does all there is", () => {
       whole()
     ))
 
+  test("name no method and no algorithm that every client is refused with", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const server = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+          const algs = ["PS256", "ES256", "EdDSA", "Ed25519"]
+          const lists = Object.entries(server).filter(([name]) => /_(?:methods|alg_values)_supported$/.test(name))
+          expect(Object.fromEntries(lists)).toEqual({
+            id_token_signing_alg_values_supported: ["ES256", "EdDSA"],
+            userinfo_signing_alg_values_supported: ["ES256", "EdDSA"],
+            request_object_signing_alg_values_supported: algs,
+            code_challenge_methods_supported: ["S256"],
+            token_endpoint_auth_methods_supported: ["private_key_jwt"],
+            token_endpoint_auth_signing_alg_values_supported: algs,
+            dpop_signing_alg_values_supported: proofs,
+            revocation_endpoint_auth_methods_supported: ["private_key_jwt"],
+            revocation_endpoint_auth_signing_alg_values_supported: algs,
+            introspection_endpoint_auth_methods_supported: ["private_key_jwt", "Bearer"],
+            introspection_endpoint_auth_signing_alg_values_supported: algs
+          })
+          expect(jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))).toEqual(server)
+          const { components } = jsonOf(yield* world.send("GET", "/openapi.json")) as {
+            readonly components: Readonly<Record<"schemas" | "securitySchemes", Readonly<Record<string, unknown>>>>
+          }
+          expect(Object.keys(components.securitySchemes)).not.toContain("clientSecret")
+          for (const name of ["RegisterClient", "UpdateClient"]) {
+            const asked = JSON.stringify(components.schemas[name])
+            for (const alg of algs) expect([name, asked.includes(`"${alg}"`)]).toEqual([name, true])
+            for (const word of ["RS256", "client_secret_", '"none"']) {
+              expect([name, word, asked.includes(word)]).toEqual([name, word, false])
+            }
+          }
+        }),
+      { ...signsIn, policy: { ...signsIn.policy, profile: "fapi2" } }
+    ))
+
   test("say where every client has to push, and to bind", () =>
     inWorld(
       (world) =>
