@@ -38,7 +38,7 @@ export interface Tables {
   readonly clientMembers: ReadonlyArray<ClientMember>
 }
 
-/** RFC 7591 §2: the method of a client that names none. A server that has it not takes its first that proves something. */
+/** RFC 7591 §2: the method of a client that names none; where the server lacks it, the first that proves something. */
 const usualMethod = (clientAuths: Tables["clientAuths"]): string => {
   const usual = "client_secret_basic"
   return clientAuths.has(usual) ? usual : ([...clientAuths.values()].find(({ proves }) => proves)?.name ?? usual)
@@ -234,14 +234,21 @@ export interface Registered {
 }
 
 /** What a client takes of a store, in bytes of JSON. */
-const longestRecord = 8 * 1024
-/** Of it, for what comes to the record later: its version, the name of the write, times, and what an owner answers. */
+export const longestRecord = 8 * 1024
+/**
+ * Of it, for what comes to the record later: its version, the name of the write, times, and what an owner does:
+ * an answer, another secret, a profile, how tokens are written. An address is no part of that.
+ */
 const besides = 384
 
 const utf8 = new TextEncoder()
 
-const fits = (client: Client): Result.Result<Client, InvalidClientMetadata> =>
+/** Whether a client leaves that much of its record. */
+export const leavesRoom = (client: Client): boolean =>
   utf8.encode(JSON.stringify(client)).length <= longestRecord - besides
+
+const fits = (client: Client): Result.Result<Client, InvalidClientMetadata> =>
+  leavesRoom(client)
     ? Result.succeed(client)
     : metadataFault(`All of it together is too long: a client may have ${longestRecord} bytes.`)
 

@@ -17,6 +17,7 @@ import {
   credentialLength,
   drawnSecret,
   type FreshClient,
+  leavesRoom,
   type Registered,
   type RegistrationFault,
   register,
@@ -235,7 +236,7 @@ export const rulesBroken = (services: Tables & { readonly policy: Policy }, clie
 
 /**
  * The API that a client is, and for which it may exchange tokens from then on (RFC 8693). `null`: none, and what it
- * exchanged is worth nothing any more.
+ * exchanged is worth nothing any more. `too_long`: the address would pass the bound of the record.
  */
 export const setServedResource = Effect.fn("engine.setServedResource")(function* (
   services: Changing,
@@ -243,16 +244,27 @@ export const setServedResource = Effect.fn("engine.setServedResource")(function*
   workspace: Workspace,
   id: ClientId,
   address: string | null
-): Effect.fn.Return<"done" | "was_so" | "unknown" | "public" | "no_resource", StorageUnavailable | Contended> {
+): Effect.fn.Return<
+  "done" | "was_so" | "unknown" | "public" | "no_resource" | "too_long",
+  StorageUnavailable | Contended
+> {
   const named =
     address === null ? undefined : Option.getOrUndefined(Result.getSuccess(readResources(workspace, [address])))
   if (address !== null && named === undefined) return "no_resource"
   const serves = named?.[0]
   const change = serves === undefined ? "exchange_ended" : "exchange_allowed"
-  return yield* changeClient<"done" | "was_so" | "public">(services, auditContext, id, change, (stored) => {
-    if (serves !== undefined && isPublic(stored)) return ["public"]
-    return stored.serves === serves ? ["was_so"] : ["done", serving(stored, serves)]
-  })
+  return yield* changeClient<"done" | "was_so" | "public" | "too_long">(
+    services,
+    auditContext,
+    id,
+    change,
+    (stored) => {
+      if (serves !== undefined && isPublic(stored)) return ["public"]
+      if (stored.serves === serves) return ["was_so"]
+      const next = serving(stored, serves)
+      return serves === undefined || leavesRoom(next) ? ["done", next] : ["too_long"]
+    }
+  )
 })
 
 /** An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time. */

@@ -3,6 +3,7 @@ import { type Client, isKnown, isPublic, knownAs } from "../client/Client.ts"
 import { isBrought, readClientIdentifier, readClientKey } from "../client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
 import { type Profile, profileOf, profilesFor } from "../client/Profile.ts"
+import { longestRecord } from "../client/register.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
 import {
   answerByIdentifier,
@@ -461,6 +462,10 @@ const section = {
       kind: "problem",
       text: "That client cannot exchange tokens for this API: it is public, or no token is for the API any more."
     },
+    "exchange-too-long": {
+      kind: "problem",
+      text: `The address is too long beside all that the client registered: a client may have ${longestRecord} bytes.`
+    },
     "profile-saved": { kind: "done", text: "The client is held to this profile from now on." },
     "profile-impossible": {
       kind: "problem",
@@ -698,6 +703,7 @@ const exchanging = Effect.fnUntraced(function* (
   const { workspace } = inside.call
   const outcome = yield* setServedResource(services, auditContext(inside), workspace, id, address ?? null)
   if (outcome === "unknown") return "client-gone" as const
+  if (outcome === "too_long") return "exchange-too-long" as const
   return outcome === "public" || outcome === "no_resource"
     ? ("exchange-impossible" as const)
     : ("exchange-saved" as const)

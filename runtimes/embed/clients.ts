@@ -3,6 +3,7 @@ import { authMethodOf, type Client, displayName, identifierOf, isKnown, makerOf 
 import { readClientIdentifier, readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
+import { longestRecord } from "../../core/client/register.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import type { Members } from "../../core/codec/Jws.ts"
 import {
@@ -98,7 +99,7 @@ export interface ClientsApi {
   /**
    * Says which API a client is, by its address: access tokens that were sent there it may exchange for narrower ones, to
    * call another API (RFC 8693). `false`: there is no such client. Rejects with `BadOption` where no token is for that
-   * address, or the client is public.
+   * address, the client is public, or the address is too long beside all that it registered.
    */
   readonly allowExchange: (id: string, resource: string) => Promise<boolean>
   /** Takes that back, and what it got so far is not accepted any more. `false`: there is no such client. */
@@ -223,6 +224,12 @@ export const clientsApi = (administration: Administration): ClientsApi => {
             return yield* badArgument(
               "clients.allowExchange resource",
               "has to be the address of an API of the workspace"
+            )
+          }
+          if (outcome === "too_long") {
+            return yield* badArgument(
+              "clients.allowExchange resource",
+              `is too long beside all that the client registered: a client may have ${longestRecord} bytes`
             )
           }
           if (outcome === "public") {

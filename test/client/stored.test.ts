@@ -1,14 +1,17 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import { authMethodOf, type Client, isPublic } from "../../core/client/Client.ts"
+import { authMethodOf, type Client, isPublic, serving } from "../../core/client/Client.ts"
+import { withNewSecret } from "../../core/client/ClientSecret.ts"
 import { clientMembers } from "../../core/client/members.ts"
 import type { RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
-import { register, reregister } from "../../core/client/register.ts"
+import { drawnSecret, leavesRoom, register, reregister } from "../../core/client/register.ts"
+import { answered } from "../../core/client/workspaceAccess.ts"
 import { clientKind, decodeBody, encodeBody } from "../../core/engine/Records.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import type { Json } from "../../core/ports/Storage.ts"
 import { ClientId, GrantId } from "../../core/rules/Id.ts"
+import { Resource } from "../../core/rules/Resource.ts"
 import { client, policy, t0 } from "../grant/given.ts"
 
 const tables = {
@@ -64,6 +67,24 @@ describe("a client's record", () => {
       })
     }
   }
+
+  test("has room for all that an owner does to the client, but for the API that it serves", () => {
+    const grant_types = ["authorization_code", "client_credentials"]
+    const fitting = Array.from({ length: 2000 }, (_, n) => first({ ...withContacts(6000 + n, "x"), grant_types }))
+    const kept = fitting.flatMap((made) => (Result.isSuccess(made) ? [made.success.client] : [])).at(-1)
+    if (kept === undefined || fitting.every(Result.isSuccess)) throw new Error("none is the longest")
+    const drawn = drawnSecret(new Uint8Array(30).fill(3))
+    const by = "u".repeat(128)
+    const changed: Client = {
+      ...answered(Result.getOrThrow(withNewSecret(kept, drawn, 60_000, t0)), { approved: false, by, at: t0 }, policy),
+      provenAt: t0,
+      accessTokenFormat: "opaque",
+      members: { ...kept.members, security_profile: "standard" }
+    }
+    const later = JSON.stringify(encodeBody(clientKind, changed, "f".repeat(18)))
+    expect(bytesOf(later)).toBeLessThanOrEqual(8192)
+    expect([leavesRoom(kept), leavesRoom(serving(kept, Resource.make("https://api.example")))]).toEqual([true, false])
+  })
 })
 
 /** As releases before the tables wrote them: an older one reads what this one writes, in a rolling upgrade. */

@@ -389,9 +389,12 @@ describe("a page of a list", () => {
       const open = await clients.register({ redirect_uris: [redirectUri], token_endpoint_auth_method: "none" })
       expect(await clients.allowExchange(client.id, issuer)).toBe(true)
       expect((await clients.get(client.id))?.serves).toBe(issuer)
+      const contacts = Array(3).fill("x".repeat(2000))
+      const wordy = await clients.register({ redirect_uris: [redirectUri], contacts })
       for (const [id, resource] of [
         [client.id, "https://evil.example"],
-        [open.client.id, issuer]
+        [open.client.id, issuer],
+        [wordy.client.id, `${issuer}/${"a".repeat(1500)}`]
       ] as const) {
         expect(await failure(clients.allowExchange(id, resource))).toMatchObject({ _tag: "BadOption" })
       }

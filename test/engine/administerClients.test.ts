@@ -154,6 +154,24 @@ describe("what an owner does to a client", () => {
       })
     ))
 
+  test("the API that it serves has to go into its record beside what it registered, or nothing changes", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { issuer } = world.workspace
+        const long = `${issuer}/${"a".repeat(1500)}`
+        const [few, wordy] = [yield* made(world), yield* made(world, { contacts: Array(3).fill("x".repeat(2000)) })]
+        const serves = (id: ClientId, address: string | null) =>
+          setServedResource(world.services, byOwner(world), world.workspace, id, address)
+        const [before, known] = [yield* stored(world, wordy), eventsOf(world).length]
+        expect(yield* serves(wordy, long)).toBe("too_long")
+        expect([yield* stored(world, wordy), eventsOf(world).length]).toEqual([before, known])
+        expect([yield* serves(few, long), yield* serves(wordy, `${issuer}/a`)]).toEqual(["done", "done"])
+        // What it has is taken back in any case, and nothing takes its place that is too long.
+        expect(yield* serves(wordy, long)).toBe("too_long")
+        expect([yield* serves(wordy, null), yield* serves(wordy, null)]).toEqual(["done", "was_so"])
+      })
+    ))
+
   test("its own grant that cannot be removed is named in the log by its mark alone", () =>
     inWorld((world) =>
       Effect.gen(function* () {

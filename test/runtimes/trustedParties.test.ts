@@ -44,6 +44,10 @@ test("the command line trusts issuers, registers clients for them, and lets APIs
     expect((yield* run("client", "exchange", id, "https://evil.example")).status).toBe(4)
     expect((yield* run("client", "exchange", "A".repeat(22), here)).status).toBe(3)
     expect((yield* run("client", "exchange", id, "none")).status).toBe(0)
+    const uris = ["a", "b", "c"].flatMap((host) => ["--redirect-uri", `https://${host}.example/${"x".repeat(2000)}`])
+    const wordy = read((yield* run("client", "create", "--name", "Wordy", "--grant-type", type, ...uris)).stdout)
+    const tooLong = yield* run("client", "exchange", wordy.client_id ?? "", `${here}/${"a".repeat(1500)}`)
+    expect([tooLong.status, tooLong.stderr.includes("8192")]).toEqual([4, true])
   }).pipe(Effect.scoped, Effect.runPromise))
 
 test("the command line lists APIs, beside those that are configured, and takes them off again", () =>

@@ -208,6 +208,9 @@ describe("registered clients", () => {
         expect(yield* save(client.id, "https://evil.example")).toBe("/settings/clients?done=exchange-impossible")
         expect(yield* save(open.id, issuer)).toBe("/settings/clients?done=exchange-impossible")
         expect(yield* save("A".repeat(22), issuer)).toBe("/settings/clients?done=client-gone")
+        const wordy = yield* registerClient(world, { contacts: Array(3).fill("x".repeat(2000)) })
+        const long = `${issuer}/${"a".repeat(1500)}`
+        expect(yield* save(wordy.id, long)).toBe("/settings/clients?done=exchange-too-long")
         expect(yield* save(client.id, "")).toBe("/settings/clients?done=exchange-saved")
         expect((yield* stored())?.serves).toBeUndefined()
         expect((yield* post(world, "alice", "clients", { action: "exchange", id: client.id })).status).toBe(403)

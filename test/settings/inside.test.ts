@@ -157,7 +157,10 @@ describe("settings", () => {
         const problem = {
           apps: ["app-gone"],
           keys: ["key-gone"],
-          clients: ["client-gone", "client-not-asked", "exchange-impossible", "profile-impossible", "secret-not-made"],
+          clients: [
+            ...["client-gone", "client-not-asked", "exchange-impossible", "exchange-too-long", "profile-impossible"],
+            "secret-not-made"
+          ],
           resources: ["resource-gone"],
           documents: ["host-gone"],
           issuers: ["issuer-gone"]
