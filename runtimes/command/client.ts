@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, isKnown, makerOf, shownIdentifier } from "../../core/client/Client.ts"
 import { type ClientIdentifier, clientKey, readClientIdentifier } from "../../core/client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
-import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
+import { checkRegistration, registrationFields } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation, longestRecord } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import {
@@ -130,11 +130,37 @@ const show = Command.make("show", { id, json }, (given) =>
 ).pipe(Command.withDescription("Show one client"))
 
 /** What is in it is for the registration to judge. */
-export const readKeys = (file: string): Effect.Effect<unknown, CommandFailed> =>
+export const readJson = (file: string): Effect.Effect<unknown, CommandFailed> =>
   Effect.try({
     try: (): unknown => JSON.parse(readFileSync(file, "utf8")),
     catch: () => misused(`The file ${file} cannot be read, or is no JSON.`)
   })
+
+/** What flags of their own say. */
+const flagged = [
+  "client_name",
+  "redirect_uris",
+  "grant_types",
+  "token_endpoint_auth_method",
+  "scope",
+  "jwks",
+  "jwks_uri"
+]
+
+/** More of a registration. A name that is not known is left out where a client sends it; an owner has mistyped it. */
+const readMembers = Effect.fnUntraced(function* (services: Administration["services"], file: string) {
+  const read = yield* readJson(file)
+  if (typeof read !== "object" || read === null || Array.isArray(read)) {
+    return yield* misused(`The file ${file} has to hold a JSON object.`)
+  }
+  const names = Object.keys(registrationFields(services)).filter((name) => !flagged.includes(name))
+  const odd = Object.keys(read).find((name) => !names.includes(name))
+  if (odd !== undefined) {
+    const why = flagged.includes(odd) ? "for which there is a flag" : `which is none of these: ${names.join(", ")}`
+    return yield* misused(`The file ${file} has the member ${odd}, ${why}.`)
+  }
+  return read
+})
 
 const create = Command.make(
   "create",
@@ -166,13 +192,18 @@ const create = Command.make(
       Flag.withDescription("The https address where these keys are, instead of --jwks"),
       Flag.optional
     ),
+    metadata: Flag.String("metadata").pipe(
+      Flag.withDescription("A JSON file with more of its registration, such as post_logout_redirect_uris"),
+      Flag.optional
+    ),
     json
   },
   (given) =>
     administer(({ auditContext, services, workspace }) =>
       Effect.gen(function* () {
-        const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }
+        const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readJson(given.jwks.value) }
         const request = {
+          ...(Option.isNone(given.metadata) ? {} : yield* readMembers(services, given.metadata.value)),
           ...jwks,
           ...(Option.isNone(given.jwksUri) ? {} : { jwks_uri: given.jwksUri.value }),
           client_name: given.name,
@@ -208,6 +239,9 @@ const create = Command.make(
     {
       command:
         "tessera client create --name Billing --grant-type client_credentials --auth-method private_key_jwt --jwks keys.json"
+    },
+    {
+      command: "tessera client create --name App --redirect-uri https://app.example/callback --metadata more.json"
     }
   ])
 )

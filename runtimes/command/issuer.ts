@@ -4,7 +4,7 @@ import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../c
 import { namesIn } from "../../core/rules/Scope.ts"
 import { keysOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
-import { readKeys } from "./client.ts"
+import { readJson } from "./client.ts"
 import { json, misused, notFound, print, refused, table } from "./output.ts"
 
 /** As its record says: those that an owner trusts. */
@@ -71,7 +71,7 @@ interface Given {
 const typedOf = Effect.fnUntraced(function* (given: Given) {
   return {
     issuer: given.address,
-    ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }),
+    ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readJson(given.jwks.value) }),
     jwksUri: Option.getOrUndefined(given.jwksUri),
     clients: given.client,
     scopes: namesIn(Option.getOrElse(given.scope, () => "")),

@@ -290,6 +290,44 @@ describe("the command line", () => {
       })
     ))
 
+  test("registers a client with what a file says of it, by names that are known", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const run = (...args: ReadonlyArray<string>) => command(args, { cwd })
+        const more = {
+          post_logout_redirect_uris: ["https://a.example/bye"],
+          // Elsewhere than its redirect URIs: an owner answers for it.
+          backchannel_logout_uri: "https://logout.example/told",
+          id_token_signed_response_alg: "RS256",
+          require_pushed_authorization_requests: true,
+          default_max_age: 600,
+          client_uri: "https://a.example/"
+        }
+        const app = ["client", "create", "--name", "More", "--redirect-uri", "https://a.example/cb", "--json"]
+        const withMore = (members: unknown) => {
+          writeFileSync(join(cwd, "more.json"), JSON.stringify(members))
+          return run(...app, "--metadata", "more.json")
+        }
+        expect(read((yield* withMore(more)).stdout)).toMatchObject(more)
+        const known = (yield* run("client", "list")).stdout
+        for (const [members, word] of [
+          [{ ...more, post_logout_redirect_uri: "https://a.example/bye" }, "post_logout_redirect_uri"],
+          [{ id_token_signed_response_alg: "none" }, "id_token_signed_response_alg"],
+          [{ post_logout_redirect_uris: "https://a.example/bye" }, "post_logout_redirect_uris"],
+          [{ frontchannel_logout_uri: "https://a.example/frame" }, "frontchannel_logout_uri"],
+          [{ redirect_uris: ["https://b.example/cb"] }, "redirect_uris"],
+          [{ jwks: { keys: [] } }, "jwks"],
+          [[more], "more.json"],
+          [null, "more.json"]
+        ] as const) {
+          const { status, stderr, stdout } = yield* withMore(members)
+          expect([members, status, stderr.includes(word), stdout]).toEqual([members, 2, true, ""])
+        }
+        expect((yield* run(...app, "--metadata", "missing.json")).status).toBe(2)
+        expect((yield* run("client", "list")).stdout).toBe(known)
+      })
+    ))
+
   test("looks after clients", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
