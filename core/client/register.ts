@@ -87,6 +87,13 @@ const readRedirectUris = (
 
 const metadataFault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
 
+/** Of what was asked, what a refusal repeats: names of the shape of RFC 6749 §8.3 and §8.4, and few. */
+const repeated = (asked: ReadonlyArray<string>): string =>
+  asked
+    .filter((name) => /^[A-Za-z0-9._:/ -]{1,64}$/.test(name))
+    .slice(0, 5)
+    .join(", ")
+
 /** The grant types one of which a client has to name, if it names any. */
 const nameable = (
   grantTypes: Iterable<RegistrableGrantType>,
@@ -112,7 +119,9 @@ const readGrantTypes = (
   const alone = nameable(grantTypes, isAvailable)
   const taken = alone.filter((row) => (asked === undefined ? row.registers.byDefault : asked.includes(row.name)))
   if (taken.length === 0) {
-    return metadataFault(`The grant_types have to name one of these: ${alone.map(({ name }) => name).join(", ")}.`)
+    const names = repeated(asked ?? [])
+    const there = `The grant_types have to name one of these: ${alone.map(({ name }) => name).join(", ")}.`
+    return metadataFault(names === "" ? there : `${there} What they name is none of them: ${names}.`)
   }
   const brought = new Set(taken.flatMap(({ registers: { brings = [] } }) => brings))
   return Result.succeed(grantTypes.filter((row) => taken.includes(row) || brought.has(row.name)))
@@ -174,7 +183,9 @@ const readTerms = (
     const responses = responseTypesOf(types)
     const { response_types: asked = [] } = request
     if (responses.length > 0 && asked.length > 0 && !asked.some((type) => responses.includes(type))) {
-      return yield* metadataFault(`The server has the response type ${responses.join(", ")} only.`)
+      const names = repeated(asked)
+      const there = `The server has the response type ${responses.join(", ")} only`
+      return yield* metadataFault(names === "" ? `${there}.` : `${there}, and none of these: ${names}.`)
     }
     const redirectUris = yield* readRedirectUris(request.redirect_uris ?? [])
     const redirected = types.find((row) => needs(row, "redirect"))

@@ -106,7 +106,7 @@ describe("a registration (RFC 7591)", () => {
     expect(by("itself", ["client_credentials"])).toEqual(
       Result.fail(
         new InvalidClientMetadata({
-          message: `The grant_types have to name one of these: authorization_code, ${device}.`
+          message: `The grant_types have to name one of these: authorization_code, ${device}. What they name is none of them: client_credentials.`
         })
       )
     )
@@ -144,15 +144,35 @@ describe("a registration (RFC 7591)", () => {
       Result.succeed(["authorization_code", "refresh_token", "client_credentials"])
     )
     expect(types("client_credentials", "refresh_token")).toEqual(Result.succeed(["client_credentials"]))
-    for (const none of [[], ["implicit"], ["refresh_token"]]) {
+    for (const none of [[], ["implicit"], ["refresh_token"], ["implicit", "password"]]) {
+      const named = none.length === 0 ? "" : ` What they name is none of them: ${none.join(", ")}.`
       expect(types(...none)).toEqual(
         Result.fail(
           new InvalidClientMetadata({
-            message: `The grant_types have to name one of these: authorization_code, client_credentials, ${device}.`
+            message: `The grant_types have to name one of these: authorization_code, client_credentials, ${device}.${named}`
           })
         )
       )
     }
+  })
+
+  test("is refused by the names of what it asked for, as far as those are names", () => {
+    const told = (request: RegistrationRequest) =>
+      Result.getOrThrow(Result.flip(ask({ redirect_uris: [uri], ...request }))).message
+    const types = ["code id_token", "code token", "id_token token", "id_token", "token"]
+    for (const type of types) expect(told({ response_types: [type] })).toContain(type)
+    expect(told({ response_types: types })).toContain(types.join(", "))
+    // What is sent may hold anything, and as much as a body does.
+    const odd = ['im"plicit', "im\\plicit", "implicité", "<implicit>", "x".repeat(65)]
+    for (const message of [
+      told({ grant_types: [...odd, "implicit"] }),
+      told({ response_types: [...odd, "implicit"] })
+    ]) {
+      expect([message.includes("implicit"), ...odd.filter((name) => message.includes(name))]).toEqual([true])
+    }
+    expect(told({ grant_types: [...odd, ""] })).toBe(told({ grant_types: [] }))
+    expect(told({ response_types: odd })).not.toContain("plicit")
+    expect(told({ grant_types: Array(20).fill("x".repeat(64)) }).length).toBeLessThan(600)
   })
 
   test("takes the response type code, or none said, for the code flow; any for a machine", () => {

@@ -126,7 +126,7 @@ describe("registering (RFC 7591)", () => {
       })
     ))
 
-  const refused: ReadonlyArray<readonly [string, unknown, string]> = [
+  const refused: ReadonlyArray<readonly [what: string, metadata: unknown, error: string, names?: string]> = [
     ["no redirect URI", {}, "invalid_redirect_uri"],
     ["an empty list of them", { redirect_uris: [] }, "invalid_redirect_uri"],
     ["a redirect URI that may not be", { redirect_uris: [redirectUri, "http://evil.example"] }, "invalid_redirect_uri"],
@@ -139,7 +139,26 @@ describe("registering (RFC 7591)", () => {
     [
       "no grant type that the server has",
       { redirect_uris: [redirectUri], grant_types: ["implicit"] },
-      "invalid_client_metadata"
+      "invalid_client_metadata",
+      "implicit"
+    ],
+    [
+      "the implicit flow",
+      { redirect_uris: [redirectUri], grant_types: ["implicit"], response_types: ["id_token"] },
+      "invalid_client_metadata",
+      "implicit"
+    ],
+    [
+      "its response type",
+      { redirect_uris: [redirectUri], response_types: ["id_token"] },
+      "invalid_client_metadata",
+      "id_token"
+    ],
+    [
+      "the hybrid flow",
+      { redirect_uris: [redirectUri], response_types: ["code id_token"] },
+      "invalid_client_metadata",
+      "code id_token"
     ],
     [
       "refresh_token alone",
@@ -151,7 +170,12 @@ describe("registering (RFC 7591)", () => {
       { grant_types: ["client_credentials"], token_endpoint_auth_method: "none" },
       "invalid_client_metadata"
     ],
-    ["another response type", { redirect_uris: [redirectUri], response_types: ["token"] }, "invalid_client_metadata"],
+    [
+      "another response type",
+      { redirect_uris: [redirectUri], response_types: ["token"] },
+      "invalid_client_metadata",
+      "token"
+    ],
     [
       "an authentication method that the server lacks",
       { redirect_uris: [redirectUri], token_endpoint_auth_method: "private_key_jwt" },
@@ -183,13 +207,14 @@ describe("registering (RFC 7591)", () => {
     ["null", "null", "invalid_client_metadata"],
     ["no JSON", "{", "invalid_client_metadata"]
   ]
-  for (const [what, metadata, error] of refused) {
+  for (const [what, metadata, error, names = ""] of refused) {
     test(`refuses ${what}`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
           const response = yield* post(world, metadata)
           expect(response.status).toBe(400)
           expect(jsonOf(response).error).toBe(error)
+          expect(String(jsonOf(response).error_description)).toContain(names)
           expect(header(response, "cache-control")).toBe("no-store")
           expect(world.calls.insert).toEqual([])
         })
