@@ -68,6 +68,7 @@ export const resourceOwnerLayer = Layer.effect(
     }),
     places: (workspace, user) =>
       Effect.map(accounts.book.findActive(workspace.id, user), (found) => found?.places ?? []),
+    claims: ["name", "email", "email_verified"],
     profile: (workspace, user) =>
       Effect.map(accounts.book.findActive(workspace.id, user), (found) =>
         Option.map(

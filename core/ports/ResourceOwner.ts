@@ -129,6 +129,11 @@ export class ResourceOwner extends Context.Service<
       asserted: Asserted,
       make: boolean
     ) => Effect.Effect<Option.Option<UserId>, Contended | Overloaded | StorageUnavailable>
+    /**
+     * The claims that it can tell of people and of how they sign in, beside `sub` and `auth_time`: metadata lists no
+     * other. Without it, all that scopes cover.
+     */
+    readonly claims?: ReadonlyArray<string>
     /** None, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }

@@ -102,6 +102,8 @@ export interface WorldOptions {
   readonly confirm?: NonNullable<ResourceOwner["Service"]["confirm"]>
   /** What is known of each person, beside their name. */
   readonly profile?: Omit<Profile, "sub">
+  /** What the host says that it can tell; without it, all. */
+  readonly claims?: ReadonlyArray<string>
   readonly mayMove?: TesseraOptions["mayMove"]
   readonly claimScopes?: NonNullable<TesseraOptions["claimScopes"]>
   /** Workspaces are opened by their first request, and not before the body begins. */
@@ -168,11 +170,13 @@ const people = (
   gone: ReadonlySet<string>,
   {
     asserted = personOf,
+    claims,
     confirm,
     places,
     profile = {}
-  }: Pick<WorldOptions, "asserted" | "confirm" | "places" | "profile">
+  }: Pick<WorldOptions, "asserted" | "claims" | "confirm" | "places" | "profile">
 ): ResourceOwner["Service"] => ({
+  ...(claims === undefined ? {} : { claims }),
   ...(confirm === undefined ? {} : { confirm }),
   ...(places === undefined ? {} : { places: (_workspace, user) => Effect.sync(() => places(user)) }),
   current: (_workspace, request) =>

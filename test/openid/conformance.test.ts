@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { generateKeyPair, SignJWT } from "jose"
 import type { StandardClaims } from "../../core/ports/ResourceOwner.ts"
+import { claimScopes } from "../../core/rules/Claims.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Scopes } from "../../core/rules/Scope.ts"
 import {
@@ -103,6 +104,20 @@ describe("OIDC Config", () => {
           if (name.endsWith("_endpoint") || name === "jwks_uri") expect(String(value)).toStartWith("https://")
         }
       })
+    ))
+
+  test("claims_supported are those that the host can tell, its own among them, where it says which", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const document = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+          expect(document.claims_supported).toEqual(["sub", "auth_time", "amr", "name", "email", "team"])
+        }),
+      {
+        ...options,
+        claims: ["team", "email", "name", "amr", "shoe_size"],
+        claimScopes: [...claimScopes, { scope: "profile", claims: ["team", "tier"] }]
+      }
     ))
 
   test("each of claims_supported is told to a client that asks for it by its name", () =>

@@ -7,7 +7,7 @@ import { currentInstant } from "../../core/rules/Instant.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
-import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
+import { authorizeTarget, formHeaders, header, hiddenFields, jsonOf, registerClient } from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
 import { theWorkspace } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
@@ -541,6 +541,20 @@ describe("a consent page", () => {
 })
 
 describe("who an account is to clients", () => {
+  test("is as much as metadata lists", () =>
+    inHouse(
+      (house) =>
+        Effect.gen(function* () {
+          const { id } = yield* addAccount(house)
+          const profile = Option.getOrThrow(yield* house.services.owner.profile(house.workspace, id))
+          const document = jsonOf(yield* house.send("GET", "/.well-known/openid-configuration"))
+          const listed = document.claims_supported as ReadonlyArray<string>
+          expect(listed.toSorted()).toEqual(["auth_time", ...Object.keys(profile)].toSorted())
+          expect(document.scopes_supported).toEqual(expect.arrayContaining(["address", "phone"]))
+        }),
+      { documents: new DocumentsWeb().layer() }
+    ))
+
   test("is told by its profile, and by nothing once it is gone", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {

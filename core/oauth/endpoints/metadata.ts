@@ -143,9 +143,10 @@ const openIdMembers = {
   id_token_signing_alg_values_supported: ofOpenId(({ policy }) => openIdAlgorithmsOf(policy)),
   userinfo_signing_alg_values_supported: ofOpenId(({ policy }) => openIdAlgorithmsOf(policy)),
   claim_types_supported: ofOpenId(() => ["normal"]),
-  claims_supported: ofOpenId(({ claimScopes }) => [
-    ...new Set(["sub", "auth_time", "acr", "amr", ...claimScopes.flatMap(({ claims }) => claims)])
-  ]),
+  claims_supported: ofOpenId(({ claimScopes, owner: { claims: told } }) => {
+    const covered = ["acr", "amr", ...claimScopes.flatMap(({ claims }) => claims)]
+    return [...new Set(["sub", "auth_time", ...covered.filter((name) => told?.includes(name) !== false)])]
+  }),
   claims_parameter_supported: ofOpenId(() => true, Schema.Boolean),
   // Left out, it would mean that they are taken.
   request_uri_parameter_supported: ofOpenId(() => false, Schema.Boolean)
