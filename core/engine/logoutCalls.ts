@@ -162,20 +162,16 @@ export type Attempted =
   | { readonly status: number }
   | { readonly fault: DocumentFault["reason"] | "unsigned" | "no_address" }
 
-/** The client may answer otherwise in a moment. */
-const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status)
-
 /**
- * OpenID Connect Back-Channel Logout §2.5: a client that took the token, or said no to it, is not called again; a call that
- * got no such answer is tried for a day. `undefined`: it is tried again.
+ * OpenID Connect Back-Channel Logout §2.8: 400 is how a client says that its logout failed. Whatever else comes, a 404
+ * while it is deployed or no answer, may be otherwise soon, and is tried for a day. `undefined`: it is tried again.
  */
 export const judged = (attempted: Attempted, call: LogoutCall, now: Instant): "delivered" | GivenUp | undefined => {
-  if ("status" in attempted && !isPassing(attempted.status)) {
-    return attempted.status >= 200 && attempted.status < 300 ? "delivered" : "refused"
-  }
   if ("fault" in attempted) {
     if (attempted.fault === "no_address") return "no_address"
-    if (attempted.fault === "bad_address" || attempted.fault === "redirected") return "refused"
+  } else {
+    if (attempted.status >= 200 && attempted.status < 300) return "delivered"
+    if (attempted.status === 400) return "refused"
   }
   return hasPassed(later(call.at, triedFor), now) ? "not_delivered" : undefined
 }

@@ -152,15 +152,16 @@ test("a call that fails lets all wait, twice as long each time, up to an hour", 
   expect([next(queue()), failed(own, "other", call, t0)]).toEqual([undefined, undefined])
 })
 
-test("an attempt is taken, refused, or tried again for a day (OpenID Connect Back-Channel Logout §2.5)", () => {
+test("an attempt is taken, refused, or tried again for a day (OpenID Connect Back-Channel Logout §2.8)", () => {
   const rows: ReadonlyArray<readonly [Attempted, string | undefined]> = [
     ...[200, 204, 299].map((status) => [{ status }, "delivered"] as const),
-    ...[100, 199, 300, 302, 400, 401, 404, 407, 410, 499].map((status) => [{ status }, "refused"] as const),
-    ...[408, 425, 429, 500, 503, 599].map((status) => [{ status }, undefined] as const),
+    [{ status: 400 }, "refused"],
+    ...[100, 199, 300, 302, 401, 403, 404, 407, 408, 410, 425, 429, 499].map(
+      (status) => [{ status }, undefined] as const
+    ),
+    ...[500, 503, 599].map((status) => [{ status }, undefined] as const),
     [{ fault: "no_address" }, "no_address"],
-    [{ fault: "bad_address" }, "refused"],
-    [{ fault: "redirected" }, "refused"],
-    [{ fault: "unsigned" }, undefined]
+    ...(["bad_address", "redirected", "unsigned"] as const).map((fault) => [{ fault }, undefined] as const)
   ]
   for (const [attempted, expected] of rows) {
     expect<unknown>([attempted, judged(attempted, call, after(triedFor - 1))]).toEqual([attempted, expected])

@@ -168,7 +168,7 @@ class Town {
           this.#calling.set(app, life)
         }
         const status = this.answers.get(app) ?? 200
-        heard.isFinal = status > 0 && status < 500
+        heard.isFinal = status === 200 || status === 400
         const answer = status === 0 ? new DocumentFault({ reason: "timed_out" }) : Effect.succeed(status)
         const done = Effect.sync(() => {
           if (this.#calling.get(app) === life) this.#calling.delete(app)
@@ -300,7 +300,7 @@ const play = Effect.fnUntraced(function* (world: World, dice: Dice, town: Town) 
         Effect.suspend(() => ending(due[dice.under(due.length)] ?? (sessions[0] as Session)))
       ],
       [40, Effect.suspend(delivering)],
-      [12, Effect.sync(() => town.answers.set(app, dice.pick([200, 200, 503, 0, 0, 400])))],
+      [12, Effect.sync(() => town.answers.set(app, dice.pick([200, 200, 503, 404, 0, 0, 400])))],
       [14, passes("1 second")],
       [6, passes("12 seconds")],
       [6, passes("70 seconds")],

@@ -563,7 +563,10 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
 
   const answers = [
     [400, 1, "refused"],
-    [302, 1, "refused"],
+    [302, 3, "redirected"],
+    [401, 3, "not_delivered"],
+    [403, 3, "not_delivered"],
+    [404, 3, "not_delivered"],
     [408, 3, "not_delivered"],
     [425, 3, "not_delivered"],
     [429, 3, "not_delivered"],
@@ -585,8 +588,24 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
           }
           expect(web.posted).toHaveLength(posts)
           const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
+    ["bad_address", 3, "bad_address"],
           expect(given.map(({ event }) => event)).toEqual([{ _tag: "LogoutCallGivenUp", client: client.id, why }])
         })
+  test("waits for a client that is deployed just then, and answers 404 meanwhile", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const client = yield* app(world)
+        web.answers.set(told, 404)
+        yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+        yield* delivered(world)
+        web.answers.set(told, 200)
+        yield* TestClock.adjust("1 minute")
+        expect(yield* delivered(world)).toBeUndefined()
+        expect(web.posted).toHaveLength(2)
+        expect(world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")).toEqual([])
+      })
+    ))
+
       ))
   }
 })
