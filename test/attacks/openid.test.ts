@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { Effect } from "effect"
-import { decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose"
+import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from "jose"
 import type { Members } from "../../core/codec/Jws.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { Instant } from "../../core/rules/Instant.ts"
@@ -17,6 +17,7 @@ import {
   provenClient,
   redeem,
   refresh,
+  registerClient,
   type TestClient,
   text,
   type Values
@@ -65,17 +66,43 @@ const at = (fields: Values) => `/oauth/logout?${form(fields)}`
 
 const pageOf = ({ body }: HttpResponse) => /data-page="([^"]+)"/.exec(body)?.[1]
 
-/** What an answer did: no redirect, no sign-out, no call to a client. */
+/** What an answer did: no redirect, no sign-out, no call to a client, and nothing fetched. */
 const harm = Effect.fnUntraced(function* ({ web, world }: Scene, answer: HttpResponse) {
   yield* world.services.logouts.deliver(world.workspace)
-  return [header(answer, "location"), header(answer, "set-cookie"), web.posted.length]
+  return [header(answer, "location"), header(answer, "set-cookie"), web.posted.length, web.asked.length]
 })
-const harmless = [undefined, undefined, 0]
+const harmless = [undefined, undefined, 0, 0]
+
+/** What a client signs itself, by the key that the server knows it by: no ID token, whatever it says. */
+const clientsOwn = Effect.fnUntraced(function* ({ hint, web, world }: Scene) {
+  const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair("RS256"))
+  const jwk = { ...(yield* Effect.promise(() => exportJWK(publicKey))), kid: "own" }
+  const signs = { token_endpoint_auth_method: "private_key_jwt", post_logout_redirect_uris: [back] }
+  const { id } = yield* registerClient(world, { ...signs, jwks: { keys: [jwk] } })
+  const address = web.publish("https://app.example.org/client.json", { ...signs, jwks: { keys: [jwk] } })
+  const { issuer } = theWorkspace
+  const said = decodeJwt(hint)
+  const { kid: ourKid } = decodeProtectedHeader(hint)
+  const signed = (claims: object, kid = "own") =>
+    Effect.promise(() =>
+      new SignJWT({ ...said, ...claims }).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(privateKey)
+    )
+  return {
+    "a client's assertion of itself": yield* signed({ iss: id, sub: id, aud: issuer }),
+    "a client's, in our name and for us": yield* signed({ iss: issuer, aud: issuer }),
+    "a client's, in our name, for us and by our kid": yield* signed({ iss: issuer, aud: issuer }, text(ourKid)),
+    "a client's, in our name and for itself": yield* signed({ iss: issuer, aud: id }),
+    "a client's, for the address of a document": yield* signed({ iss: issuer, aud: address }),
+    "a document's, of itself": yield* signed({ iss: address, sub: address, aud: issuer }),
+    "a document's, of itself and for itself": yield* signed({ iss: address, aud: address })
+  }
+})
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
 /** Hints that no ID token of this person, client and session is. */
-const hintsOf = Effect.fnUntraced(function* ({ hint, mine, other, world }: Scene) {
+const hintsOf = Effect.fnUntraced(function* (scene: Scene) {
+  const { hint, mine, other, world } = scene
   const [head = "", body = "", signature = ""] = hint.split(".")
   const said = decodeJwt(hint)
   const protectedHeader = decodeProtectedHeader(hint)
@@ -95,6 +122,7 @@ const hintsOf = Effect.fnUntraced(function* ({ hint, mine, other, world }: Scene
   const asked = { algorithm: "RS256", life: 60_000 } as const
   const own = yield* world.services.signing.ready(world.workspace, asked, Instant.make(t0))
   return {
+    ...(yield* clientsOwn(scene)),
     "no signature": `${head}.${body}.`,
     "two parts": `${head}.${body}`,
     "four parts": `${hint}.${signature}`,
