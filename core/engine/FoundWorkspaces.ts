@@ -38,6 +38,8 @@ export interface FoundWorkspacesOptions {
 export interface FoundWorkspaces extends Required<Workspaces["Service"]> {
   /** What is known of an address; `undefined`: it has to be looked for. */
   readonly atHand: (request: Pick<HttpRequest, "headers" | "path">) => Pick<FoundAt, "workspace"> | undefined
+  /** Looks, though it may be known: at an address of the store's, which no stranger made up. */
+  readonly askedAt: (address: string) => Effect.Effect<Workspace | undefined, StorageUnavailable>
   /** Those found lately, each once. */
   readonly known: () => ReadonlyArray<Workspace>
   /** What is at a host, by who can say it without a wait; it is remembered as what a look finds. */
@@ -184,6 +186,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
       const known = knownAt(host, path, now)
       return known === undefined ? walk(host, path, now) : Exit.succeed(known.workspace)
     },
+    askedAt: (address) => Effect.map(lookAt(address, found.get(address)), ({ workspace }) => workspace),
     known: () => [...found].flatMap(([, { workspace }]) => (workspace === undefined ? [] : [workspace])),
     say: (host, tell) => {
       const told = tell(found.get(host)?.workspace)

@@ -1,7 +1,12 @@
 import { Clock, Duration, Effect } from "effect"
+import { forEachItem } from "../../core/engine/lists.ts"
+import { queuesOwner } from "../../core/engine/logoutCalls.ts"
+import { issuerOf } from "../../core/engine/Openings.ts"
 import type { Services } from "../../core/http/Route.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import type { StorageScan } from "../../core/ports/Storage.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { housekeeping, inEach, sweepAll } from "../server/housekeeping.ts"
 import type { LateStorage } from "./lateStorage.ts"
 import type { HostedWorkspaces } from "./workspaces.ts"
@@ -33,14 +38,43 @@ interface ChoresOptions {
   readonly services: Services
   readonly late: LateStorage
   readonly limits: LimitSharing["Service"]
-  readonly each: HostedWorkspaces["each"]
+  readonly hosted: HostedWorkspaces
 }
+
+/** The workspaces for which the store has logout calls. */
+const withCalls = Effect.fnUntraced(function* ({ scan }: StorageScan["Service"]) {
+  const ids = new Set<WorkspaceId>()
+  yield* forEachItem(
+    ({ after, limit }) => Effect.map(scan("logout", after, limit), ({ next, records }) => ({ values: records, next })),
+    ({ owner, workspace }) =>
+      Effect.sync(() => {
+        if (owner !== queuesOwner) ids.add(WorkspaceId.make(workspace))
+      })
+  )
+  return ids
+})
+
+/** Delivers what a process left that was stopped, in workspaces that no request has asked for since. */
+const deliverLeft = Effect.fnUntraced(function* ({ hosted: { atHostOf, each }, late, services }: ChoresOptions) {
+  const scan = atHostOf && (yield* late.scan)
+  if (scan === undefined || atHostOf === undefined) return
+  const ids = yield* withCalls(scan)
+  yield* each(({ id }) => Effect.sync(() => void ids.delete(id)))
+  const deliverIn = Effect.fnUntraced(function* (id: WorkspaceId) {
+    const issuer = yield* issuerOf(services.storage, id)
+    const workspace = issuer && (yield* atHostOf(issuer))
+    if (workspace?.id === id && workspace.issuer === issuer) yield* services.logouts.deliver(workspace)
+  })
+  yield* inEach({ each: (act) => Effect.forEach(ids, act, { discard: true }) }, deliverIn)
+})
 
 /** How long closing waits for the store to take what was noted. */
 const patience = "5 seconds"
 
 /** What the server does without a request. A host's people are its own: no removals to finish, no sign-ins to count. */
-export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
+export const choresOf = (options: ChoresOptions) => {
+  const { hosted, late, limits, services } = options
+  const { each } = hosted
   const { storage, usage } = services
   const finishRemovals = Effect.void
   const shareFailures = Effect.void
@@ -48,10 +82,11 @@ export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
   const keepSigningKeys = inEach({ each }, (workspace) =>
     Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
   )
-  const deliverLogouts = inEach({ each }, services.logouts.deliver)
+  const deliver = inEach({ each }, services.logouts.deliver)
+  const deliverLogouts = Effect.flatMap(Effect.exit(deliver), (exit) => Effect.andThen(deliverLeft(options), exit))
   const { deliverKnown } = services.logouts
   return {
-    deliver: deliverLogouts,
+    deliver,
     /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
     always: (given: Clock.Clock | undefined) =>
       Effect.clockWith((clock) =>

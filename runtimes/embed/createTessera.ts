@@ -228,7 +228,7 @@ const start = (
   }
 
   const late = runtime.runSync(Late)
-  const chores = choresOf({ services, late, limits: runtime.runSync(LimitSharing), each: workspaces.each })
+  const chores = choresOf({ services, late, limits: runtime.runSync(LimitSharing), hosted: workspaces })
   if (options.housekeeping !== false) runtime.runFork(chores.always(options.clock))
 
   const shutDown = async () => {

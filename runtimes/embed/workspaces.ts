@@ -6,7 +6,7 @@ import { Workspaces } from "../../core/ports/Workspaces.ts"
 import type { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { readTheme } from "../../core/workspace/Theme.ts"
 import { basePath, type Issuer, parseIssuer, Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { WorkspaceTable } from "../../core/workspace/WorkspaceTable.ts"
+import { addressOf, WorkspaceTable } from "../../core/workspace/WorkspaceTable.ts"
 import { isObject } from "../serve/options.ts"
 import { badOption, type HostingOptions, type WorkspaceOption } from "./Options.ts"
 import { bad, type Checked, readResources, readScopes, readTrusted } from "./workspaceOptions.ts"
@@ -87,6 +87,8 @@ export interface HostedWorkspaces {
   readonly layer: Layer.Layer<Workspaces>
   /** Those that there are; of those that a function names, the ones that were asked for lately. */
   readonly each: <E>(act: (workspace: Workspace) => Effect.Effect<void, E>) => Effect.Effect<void, E>
+  /** Where a function names them: who is at the host of an issuer, though no request asked for it lately. */
+  readonly atHostOf?: (issuer: Issuer) => Effect.Effect<Workspace | undefined, StorageUnavailable>
   readonly mayMove: MayMove
 }
 
@@ -204,6 +206,7 @@ const resolved = (resolve: Resolve, server: HostingServer): SeveralWorkspaces =>
       return known === undefined ? atOnce(host) : known.workspace
     },
     each: (act) => Effect.forEach(found.known(), act, { discard: true }),
+    atHostOf: (issuer) => found.askedAt(addressOf({ issuer }).host),
     mayMove,
     named: (which) => {
       if (typeof which === "string") throw badOption("for", "has to be a workspace, as `resolve` gives one")

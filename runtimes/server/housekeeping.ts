@@ -33,13 +33,13 @@ const aboutEvery = (pause: "1 second" | "1 minute" | "5 minutes") => Schedule.ji
 const troubledMost = 10
 
 /** In one workspace after the other: trouble in one keeps no other one waiting, and is told when all are done. */
-export const inEach = <E, F>(
-  hosted: { readonly each: <G>(act: (workspace: Workspace) => Effect.Effect<void, G>) => Effect.Effect<void, F | G> },
-  act: (workspace: Workspace) => Effect.Effect<unknown, E>
+export const inEach = <E, F, W = Workspace>(
+  hosted: { readonly each: <G>(act: (workspace: W) => Effect.Effect<void, G>) => Effect.Effect<void, F | G> },
+  act: (workspace: W) => Effect.Effect<unknown, E>
 ): Effect.Effect<void, E | F> =>
   Effect.suspend(() => {
     const faults: Array<E> = []
-    const trying = (workspace: Workspace) =>
+    const trying = (workspace: W) =>
       Effect.catch(Effect.asVoid(act(workspace)), (fault) => {
         faults.push(fault)
         return faults.length < troubledMost ? Effect.void : Effect.fail(fault)

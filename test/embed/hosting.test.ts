@@ -1,5 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test"
 import { inspect } from "node:util"
+import { Context, Effect, Layer } from "effect"
+import * as memory from "../../adapters/memory/Memory.ts"
+import { Storage, type StorageScan } from "../../core/ports/Storage.ts"
 import {
   BadOption,
   createTessera,
@@ -7,7 +10,7 @@ import {
   type HostingTessera,
   type WorkspaceOption
 } from "../../runtimes/tessera.ts"
-import { bearer, letIn, machine, options, testClock } from "./host.ts"
+import { bearer, letIn, machine, options, people, testClock } from "./host.ts"
 
 const acme: WorkspaceOption = { id: "acme", issuer: "https://acme.example", name: "Acme", theme: { accent: "#b4451f" } }
 const beta: WorkspaceOption = { id: "beta", issuer: "https://id.example/beta" }
@@ -411,6 +414,72 @@ describe("a host that resolves workspaces by a function", () => {
       const hosts = ["www.other.example", "acme.product.example", "www.other.example"]
       expect(hosts.map((host) => auth.owns("/oauth/token", host))).toEqual([true, true, true])
       expect(asked).toEqual(["www.other.example"])
+    })
+  })
+
+  describe("and has logout calls that a process left", () => {
+    const there = "acme.product.example"
+    const here: WorkspaceOption = { id: "acme", issuer: `https://${there}` }
+
+    /** A call of yesterday, over a store that can be read as a whole, and what the next process does with it. */
+    const left = async (store: (kept: Context.Context<Storage | StorageScan>) => HostingOptions["storage"]) => {
+      const { clock, wait } = await testClock()
+      const kept = await Effect.runPromise(Effect.scoped(Layer.build(memory.layer)))
+      const [asked, told]: [Array<string>, Array<string>] = [[], []]
+      const over: Partial<HostingOptions> = {
+        clock,
+        housekeeping: false,
+        storage: store(kept),
+        owner: { ...people, signedIn: () => ({ user: "ada", session: "s" }) },
+        audit: ({ event }) => void (event._tag === "LogoutCallGivenUp" && told.push(event.client))
+      }
+      const resolve = (host: string) => {
+        asked.push(host)
+        return careless(host)
+      }
+      let client = ""
+      await withHosting(
+        { resolve },
+        async (auth) => {
+          const one = oneOf(auth, here)
+          const hears = { backchannel_logout_uri: "https://127.0.0.1/logout" }
+          client = (await letIn(one, "ada", "openid", {}, hears)).client.id
+          await one.grants.endSession("ada", "s")
+        },
+        over
+      )
+      await wait(25 * 60 * 60_000)
+      asked.length = 0
+      return {
+        asked,
+        client,
+        next: (body: (auth: HostingTessera) => Promise<void>) => withHosting({ resolve }, body, over),
+        told
+      }
+    }
+
+    test("is asked for these workspaces by the chores, though no request came in, until they are done", async () => {
+      const { asked, client, next, told } = await left(Layer.succeedContext)
+      await next(async (auth) => {
+        // After a request, say, it does not read the whole store.
+        await auth.deliver()
+        expect([asked, told]).toEqual([[], []])
+        await auth.housekeep()
+        expect([asked, told]).toEqual([[there], [client]])
+        await auth.housekeep()
+        expect([asked, told]).toEqual([[there], [client]])
+      })
+    })
+
+    test("does nothing with them over a store that cannot be read as a whole, until a request comes in", async () => {
+      const { client, next, told } = await left((kept) => Context.get(kept, Storage))
+      await next(async (auth) => {
+        await auth.housekeep()
+        expect(told).toEqual([])
+        await issuerAt(auth, `https://${there}${document}`)
+        await auth.housekeep()
+        expect(told).toEqual([client])
+      })
     })
   })
 

@@ -85,6 +85,20 @@ describe("a workspace that is kept elsewhere", () => {
       })
     ))
 
+  test("is asked for at an address of the store's however many strangers ask, and is remembered by none of it", () =>
+    given(({ ask, found, looked }) =>
+      Effect.gen(function* () {
+        for (let more = 0; more < 200; more++) yield* ask(`s${more}.example`)
+        expect((yield* Effect.exit(ask("acme.example")))._tag).toBe("Failure")
+        looked.length = 0
+        for (const address of ["acme.example", "acme.example", "nobody.example"]) {
+          expect(yield* found.askedAt(address)).toBe(address === "acme.example" ? acme : undefined)
+        }
+        expect(looked).toEqual(["acme.example", "acme.example", "nobody.example"])
+        expect(found.known()).toEqual([])
+      })
+    ))
+
   test("is known as it is within that time: changed, added, gone", () =>
     given(({ ask, places }) =>
       Effect.gen(function* () {
