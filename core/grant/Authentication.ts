@@ -62,6 +62,7 @@ export const isTooWeak = ({ acr }: AuthenticationAsked, session: Session): boole
 /** A session, as far as an application may be told of it. */
 interface Session {
   readonly session: string
+  readonly name?: string
   readonly authenticatedAt?: Instant
   readonly acr?: string
   readonly amr?: ReadonlyArray<string>
@@ -81,7 +82,7 @@ export const authenticationOf = (
     scope,
     signIn
   }: { readonly client: ClientId; readonly scope: Scopes; readonly signIn?: AuthenticationAsked },
-  { acr, amr, authenticatedAt, session }: Session
+  { acr, amr, authenticatedAt, session, name = session }: Session
 ): Authentication | undefined => {
   const identifies = signsIn(scope)
   if (!identifies && signIn?.maxAge === undefined && signIn?.acr === undefined) return undefined
@@ -94,7 +95,7 @@ export const authenticationOf = (
     ...(tellsStrength && acr !== undefined ? { acr } : {}),
     ...(isAsked(asked, "amr") && amr !== undefined ? { amr } : {}),
     ...(asked.nonce === undefined ? {} : { nonce: asked.nonce }),
-    ...(identifies ? { sid: sidOf(issuer, client, session) } : {}),
+    ...(identifies ? { sid: sidOf(issuer, client, name) } : {}),
     ...(identifies && asked.offline === true ? { offline: true } : {}),
     ...(claims.length === 0 ? {} : { claims })
   }

@@ -20,7 +20,9 @@ export const Session = Schema.Struct({
   createdAt: Instant,
   /** When the password was last given in this session. */
   confirmedAt: Instant,
-  /** Earlier sessions of the same person in this browser, the latest first: applications know some by these. */
+  /** The first session of the same person in this browser, which goes on in this one: what applications know it by. */
+  name: Schema.optionalKey(Digest),
+  /** All that applications may know it by beside its id: several, where an earlier release named it anew each time. */
   before: Schema.optionalKey(Schema.Array(Digest)),
   /** The browser in plain words, where it named itself as one that is known. */
   browser: Schema.optionalKey(Schema.String),
@@ -33,7 +35,14 @@ export type Session = typeof Session.Type
 /** The names of a session, as `ResourceOwner.current` gave them to applications' grants. */
 export const namesOf = ({ before = [], id }: Session): ReadonlyArray<Digest> => [id, ...before]
 
-const mostBefore = 20
+/**
+ * What a session hands on to the one that it goes on in. The secret is made anew, since others may know the one before;
+ * the name opens nothing, and stays.
+ */
+const handedOn = ({ before = [], id, name = id }: Session): Required<Pick<Session, "name" | "before">> => ({
+  name,
+  before: before.includes(name) ? before : [name, ...before]
+})
 
 export const lastUseOf = ({ createdAt, usedAt }: Session): Instant => usedAt ?? createdAt
 
@@ -167,9 +176,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
     takeOver: (workspace, id, former) =>
       Effect.flatMap(
         transact(records, entropy, workspace, id, (found) =>
-          found === undefined
-            ? answer(undefined)
-            : answerAndKeep({ ...found, before: namesOf(former).slice(0, mostBefore) }, undefined)
+          found === undefined ? answer(undefined) : answerAndKeep({ ...found, ...handedOn(former) }, undefined)
         ),
         Effect.fromResult
       ),

@@ -18,6 +18,7 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
   role: account.role,
   confirmedAt: session.confirmedAt,
   authenticatedAt: session.confirmedAt,
+  ...(session.name === undefined ? {} : { name: session.name }),
   ...(session.before === undefined ? {} : { before: session.before })
 })
 

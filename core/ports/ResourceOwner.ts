@@ -28,6 +28,8 @@ export interface SignedIn {
    * another session as one.
    */
   readonly authenticatedAt?: Instant
+  /** What applications know the session by, where `session` changes with a sign-in in it. Default: `session`. */
+  readonly name?: string
   /** Earlier sessions that this one took over: applications know some by these. */
   readonly before?: ReadonlyArray<string>
 }

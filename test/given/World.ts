@@ -184,6 +184,7 @@ const people = (
       const cookie = request.headers.get("cookie") ?? ""
       const name = /(?:^|; )person=([a-z]+)/.exec(cookie)?.[1]
       const session = /(?:^|; )session=([a-z]+)/.exec(cookie)?.[1]
+      const outlasting = /(?:^|; )name=([a-z]+)/.exec(cookie)?.[1]
       const before = /(?:^|; )before=([a-z]+)/.exec(cookie)?.[1]
       const acr = /(?:^|; )acr=(\w+)/.exec(cookie)?.[1]
       const since = /(?:^|; )since=(\d+)/.exec(cookie)?.[1]
@@ -191,6 +192,7 @@ const people = (
         ? Option.none<SignedIn>()
         : Option.some({
             ...signedIn(name, session),
+            ...(outlasting === undefined ? {} : { name: outlasting }),
             ...(before === undefined ? {} : { before: [before] }),
             ...(acr === undefined ? {} : { acr, amr: ["pwd"] }),
             ...(since === undefined ? {} : { authenticatedAt: Instant.make(Number(since)) })

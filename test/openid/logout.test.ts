@@ -419,6 +419,23 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
+  test("is the end of a session that applications know by a name which outlasts the sign-in", () =>
+    atSignIn(
+      Effect.fnUntraced(function* (world, web) {
+        const client = yield* app(world)
+        const hints = [
+          yield* hintOf(world, client, {}, "alice; session=first"),
+          yield* hintOf(world, client, {}, "alice; session=second; name=first")
+        ]
+        expect(new Set(hints.map((hint) => decodeJwt(hint).sid)).size).toBe(1)
+        const now = "alice; session=third; name=first"
+        const answer = yield* asked(world, { id_token_hint: text(hints[0]), post_logout_redirect_uri: back }, now)
+        expect([answer.status, header(answer, "location")]).toEqual([303, back])
+        yield* delivered(world)
+        expect(web.posted.map((sent) => decodeJwt(tokenIn(sent)).sid)).toEqual([decodeJwt(text(hints[1])).sid])
+      })
+    ))
+
   test("has no code redeemed later that was given in the session", () =>
     atSignIn(
       Effect.fnUntraced(function* (world) {
@@ -571,26 +588,9 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
     [425, 3, "not_delivered"],
     [429, 3, "not_delivered"],
     ["unreachable", 3, "unreachable"],
+    ["bad_address", 3, "bad_address"],
     ["address_refused", 3, "address_refused"]
   ] as const
-  for (const [answer, posts, why] of answers) {
-    test(`${answer}: tells the audit what became of it`, () =>
-      atSignIn(
-        Effect.fnUntraced(function* (world, web) {
-          const client = yield* app(world)
-          web.answers.set(told, answer)
-          yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
-          yield* delivered(world)
-          // For a day it is tried, and not for longer.
-          for (const pause of ["23 hours", "2 hours", "2 days"] as const) {
-            yield* TestClock.adjust(pause)
-            yield* delivered(world)
-          }
-          expect(web.posted).toHaveLength(posts)
-          const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
-    ["bad_address", 3, "bad_address"],
-          expect(given.map(({ event }) => event)).toEqual([{ _tag: "LogoutCallGivenUp", client: client.id, why }])
-        })
   test("waits for a client that is deployed just then, and answers 404 meanwhile", () =>
     atSignIn(
       Effect.fnUntraced(function* (world, web) {
@@ -606,6 +606,23 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
+  for (const [answer, posts, why] of answers) {
+    test(`${answer}: tells the audit what became of it`, () =>
+      atSignIn(
+        Effect.fnUntraced(function* (world, web) {
+          const client = yield* app(world)
+          web.answers.set(told, answer)
+          yield* asked(world, { id_token_hint: yield* hintOf(world, client) })
+          yield* delivered(world)
+          // For a day it is tried, and not for longer.
+          for (const pause of ["23 hours", "2 hours", "2 days"] as const) {
+            yield* TestClock.adjust(pause)
+            yield* delivered(world)
+          }
+          expect(web.posted).toHaveLength(posts)
+          const given = world.audit.filter(({ event }) => event._tag === "LogoutCallGivenUp")
+          expect(given.map(({ event }) => event)).toEqual([{ _tag: "LogoutCallGivenUp", client: client.id, why }])
+        })
       ))
   }
 })

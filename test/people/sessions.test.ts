@@ -7,6 +7,7 @@ import { browserOf } from "../../core/people/browserOf.ts"
 import { liveSessions, namesOf, type Session, type SessionSecret, sessionMark } from "../../core/people/Sessions.ts"
 import type { UserId } from "../../core/rules/Id.ts"
 import { currentInstant, Instant, later } from "../../core/rules/Instant.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
@@ -328,6 +329,7 @@ test("the rest of the server is told who is signed in, and what of a person is s
       yield* browser.signIn()
       const second = Option.getOrThrow(yield* current)
       expect<unknown>(second.before).toEqual([first.session])
+      expect(second.name).toBe(first.session)
       expect(second.session).not.toBe(first.session)
       const profile = { sub: id, email: "ada@example.com", email_verified: false }
       const profiled = Effect.map(services.owner.profile?.(workspace, id) ?? expect.unreachable(), Option.getOrThrow)
@@ -348,7 +350,7 @@ test("a use that another request has noted meanwhile is not noted once more", ()
     })
   ))
 
-test("a second sign-in in a browser keeps its names for applications, the latest twenty; another person has none of them", () =>
+test("a session has one name for applications, however often its person signs in, and another person another", () =>
   inHouse(
     Effect.fnUntraced(function* (house) {
       const account = yield* addAccount(house)
@@ -357,22 +359,46 @@ test("a second sign-in in a browser keeps its names for applications, the latest
       const theOne = Effect.fnUntraced(function* (of: typeof account) {
         const live = yield* liveSessions(house.accounts.sessions, house.workspace.id, of, yield* currentInstant)
         expect(live).toHaveLength(1)
-        return live.flatMap(namesOf)
+        return live[0] ?? expect.unreachable()
       })
-      let names = yield* theOne(account)
-      expect(names).toHaveLength(1)
+      const first = yield* theOne(account)
+      expect(namesOf(first)).toEqual([first.id])
+      const ids = new Set([first.id])
       for (let round = 0; round < 22; round++) {
         yield* browser.signIn()
-        const [now = "", ...before] = yield* theOne(account)
-        expect<unknown>(names).not.toContain(now)
-        expect(before).toEqual(names.slice(0, 20))
-        names = yield* theOne(account)
+        const now = yield* theOne(account)
+        expect([now.name, namesOf(now)]).toEqual([first.id, [now.id, first.id]])
+        ids.add(now.id)
       }
+      expect(ids.size).toBe(23)
       yield* browser.signIn("eve@example.com")
-      expect(yield* theOne(eve)).toHaveLength(1)
+      expect(namesOf(yield* theOne(eve))).toHaveLength(1)
       expect(yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).toEqual(
         []
       )
+    })
+  ))
+
+test("a session of an earlier release, which named it anew with each sign-in, keeps all of these names", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { found, start, takeOver } = sessionsIn(house)
+      const { id: workspace } = house.workspace
+      const account = yield* addAccount(house)
+      const next = Effect.fnUntraced(function* (former: Session) {
+        const secret = yield* start(account, 0)
+        yield* takeOver(workspace, (yield* found(secret, 0)).id, former)
+        return yield* found(secret, 0)
+      })
+      const names = Array.from({ length: 20 }, (_, n) => digestOf(`name ${n}`))
+      const former: Session = { ...(yield* found(yield* start(account, 0), 0)), before: names }
+      let now = yield* next(former)
+      for (let more = 0; more < 3; more++) now = yield* next(now)
+      expect([now.name, namesOf(now)]).toEqual([former.id, [now.id, former.id, ...names]])
+      // One that the earlier release has had in between, and named applications by its id.
+      const { name: _, ...there } = now
+      const after = yield* next(yield* next(there))
+      expect([after.name, namesOf(after)]).toEqual([there.id, [after.id, there.id, former.id, ...names]])
     })
   ))
 
@@ -451,7 +477,8 @@ const signInTo = Effect.fnUntraced(function* (house: House, browser: Browser, cl
   const page = yield* browser.get(authorizeTarget(client, { scope: "openid" }))
   const answer = yield* browser.send("POST", "/consent", { ...hiddenFields(page.body), decision: "approve" })
   const tokens = jsonOf(yield* redeem(house, client, text(returned(answer).get("code"))))
-  return { access: text(tokens.access_token), sid: text(decodeJwt(text(tokens.id_token)).sid) }
+  const hint = text(tokens.id_token)
+  return { access: text(tokens.access_token), hint, sid: text(decodeJwt(hint).sid) }
 })
 
 const hears = { backchannel_logout_uri: "https://app.example.org/logout" }
@@ -512,6 +539,32 @@ test("a session that goes on in a new one is not over at any application, and is
       yield* browser.submit("/logout", {})
       expect(yield* heard(house, web)).toEqual([sid])
       expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
+    }),
+    { documents: web.layer() }
+  )
+})
+
+test("applications of a session hear of its end after any number of sign-ins, and each knows it by one sid", () => {
+  const web = new DocumentsWeb()
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      yield* addAccount(house)
+      const browser = yield* signedIn(house, "firefox")
+      const client = yield* registerClient(house, {
+        ...hears,
+        post_logout_redirect_uris: ["https://app.example.org/bye"]
+      })
+      const { access, hint, sid } = yield* signInTo(house, browser, client)
+      for (let round = 0; round < 21; round++) yield* browser.signIn()
+      const again = yield* signInTo(house, browser, client)
+      // The hint is of this session still, so that the person is not asked.
+      const asked = { id_token_hint: hint, post_logout_redirect_uri: "https://app.example.org/bye" }
+      const answer = yield* browser.get(`/oauth/logout?${form(asked)}`)
+      expect([answer.status, header(answer, "location")]).toEqual([303, "https://app.example.org/bye"])
+      expect(yield* heard(house, web)).toEqual([sid])
+      const bearing = { headers: { authorization: `Bearer ${access}` } }
+      expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
+      expect(again.sid).toBe(sid)
     }),
     { documents: web.layer() }
   )

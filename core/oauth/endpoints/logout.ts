@@ -155,11 +155,15 @@ const backTo = (uri: RedirectTarget, state: string | undefined): string =>
 const nameOf = (client: Client): string => clientName(knownAs(client))
 
 /** Whether the hint is of this very session: only its client, and the person, could have it. */
-const isOfSession = ({ workspace: { issuer } }: Call, { client, hinted }: Known, { before = [], ...own }: SignedIn) =>
+/** All that applications may know a session by. */
+const namesOf = ({ before = [], name, session }: SignedIn): ReadonlyArray<string> =>
+  name === undefined ? [session, ...before] : [session, name, ...before]
+
+const isOfSession = ({ workspace: { issuer } }: Call, { client, hinted }: Known, signedIn: SignedIn) =>
   client !== undefined &&
   hinted !== undefined &&
-  hinted.user === own.user &&
-  [own.session, ...before].some((session) => sidOf(issuer, client.id, session) === hinted.sid)
+  hinted.user === signedIn.user &&
+  namesOf(signedIn).some((session) => sidOf(issuer, client.id, session) === hinted.sid)
 
 /** A browser that only looks ahead, or draws a picture or a frame, follows no click. */
 const isNavigation = ({ request: { headers } }: Call): boolean =>
@@ -202,11 +206,11 @@ const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
 }
 
 const ended = Effect.fnUntraced(function* (services: Services, call: Call, found: Known, signedIn: SignedIn) {
-  const { before = [], session, user } = signedIn
+  const { user } = signedIn
   const { workspace } = call
   yield* services.logouts.end(workspace, {
     user,
-    sessions: [session, ...before],
+    sessions: namesOf(signedIn),
     why: "by_user",
     ended: (id) => noteOf(services, call, { _tag: "GrantRevoked", grant: grantMark(id), why: "by_user", by: user })
   })
