@@ -47,7 +47,7 @@ import {
 } from "./logoutCalls.ts"
 import { makeRecords } from "./Records.ts"
 import type { Signing } from "./Signing.ts"
-import { transact } from "./transact.ts"
+import { cleanUpOrWarn, transact } from "./transact.ts"
 
 type Storing = StorageUnavailable | Contended
 
@@ -68,6 +68,15 @@ export interface Logouts {
    * themselves end: where a process dies in between they have not ended, and ending them again loses no call.
    */
   readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, Storing>
+  /**
+   * The same, then the end of the sessions themselves, and once more what requests wrote meanwhile that had seen them
+   * before: whoever writes later sees that they have ended.
+   */
+  readonly endWith: <A, E>(
+    workspace: Workspace,
+    ending: EndingSessions,
+    over: Effect.Effect<A, E>
+  ) => Effect.Effect<A, E | Storing>
   /** Delivers what is due in a workspace, from any process; answers when to look again, if something waits. */
   readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, Storing>
   /** A turn for each client whose calls are due, as far as this process knows. Asks no store where it knows of none. */
@@ -160,7 +169,12 @@ export const makeLogouts = ({
     change: (queue: LogoutQueue) => LogoutQueue | undefined
   ) => changeQueue(workspace, client, (queue) => queue && change(queue))
 
-  const end: Logouts["end"] = Effect.fnUntraced(function* (workspace, { ended, sessions, user, why }) {
+  /** `seen`: the grants that were ended before, which are not again. */
+  const endUnseen = Effect.fnUntraced(function* (
+    workspace: Workspace,
+    { ended, sessions, user, why }: EndingSessions,
+    seen: Set<Grant["id"]>
+  ): Effect.fn.Return<void, Storing> {
     if (sessions.length === 0 || signatures === Signatures.none) return
     if (!offersOpenId(scopesOf(policy, workspace))) return
     const now = instantOf(clock)
@@ -177,6 +191,8 @@ export const makeLogouts = ({
       Effect.fnUntraced(function* (grant) {
         const sid = sidIn(grant)
         if (sid === undefined || grant._tag === "Key" || grant.client === null || !sidsOf(grant.client).has(sid)) return
+        if (seen.has(grant.id)) return
+        seen.add(grant.id)
         const client = yield* clients.find(workspace.id, grant.client, now)
         const isTold = client !== undefined && logoutAddressOf(client) !== undefined
         // A code that comes back later would name a session that is over.
@@ -197,6 +213,18 @@ export const makeLogouts = ({
       if (outcome === "revoked" && ended !== undefined) yield* ended(id)
     }
   })
+
+  const endWith: Logouts["endWith"] = (workspace, ending, over) =>
+    Effect.suspend(() => {
+      const seen = new Set<Grant["id"]>()
+      const late = cleanUpOrWarn(
+        workspace.id,
+        endUnseen(workspace, ending, seen),
+        "what was allowed in a session while it ended could not be looked for, and may outlast it",
+        { user: ending.user }
+      )
+      return Effect.tap(Effect.andThen(endUnseen(workspace, ending, seen), over), () => late)
+    })
 
   const attempt = Effect.fnUntraced(function* (
     workspace: Workspace,
@@ -314,7 +342,8 @@ export const makeLogouts = ({
   })
 
   return {
-    end,
+    end: (workspace, ending) => endUnseen(workspace, ending, new Set()),
+    endWith,
     deliver,
     deliverKnown: Effect.suspend(() => {
       if (known.size === 0) return Effect.void

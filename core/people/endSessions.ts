@@ -38,7 +38,7 @@ export const endSessions = Effect.fn("people.endSessions")(function* (
 ): Effect.fn.Return<number, StorageUnavailable | Contended> {
   const all = yield* collectAll((slice) => sessions.list(workspace.id, user, slice))
   const ending = all.filter((session) => (typeof which === "function" ? which(session) : which.includes(session.id)))
-  yield* logouts.end(workspace, { user, sessions: ending.flatMap(namesOf), ...telling })
-  yield* Effect.forEach(ending, ({ id }) => sessions.remove(workspace.id, id), { discard: true })
+  const removed = Effect.forEach(ending, ({ id }) => sessions.remove(workspace.id, id), { discard: true })
+  yield* logouts.endWith(workspace, { user, sessions: ending.flatMap(namesOf), ...telling }, removed)
   return ending.length
 })

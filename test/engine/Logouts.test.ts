@@ -196,6 +196,42 @@ describe("the end of sessions", () => {
       }
     ))
 
+  test("around their end looks twice, and tells of what came in between alone the second time", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, { posted }) {
+        const client = yield* app(world)
+        const away = { scope: "openid offline_access" }
+        yield* identify(world, client, away, "alice; session=a")
+        const ending = { user: alice, sessions: ["a"], why: "by_user" } as const
+        const { endWith } = world.services.logouts
+        expect(yield* endWith(world.workspace, ending, Effect.succeed("over"))).toBe("over")
+        expect(yield* calls(world, client)).toHaveLength(1)
+        const late = identify(world, client, {}, "alice; session=a")
+        yield* endWith(world.workspace, ending, late)
+        yield* deliver(world)
+        expect(posted).toHaveLength(3)
+        expect(new Set(posted.map(({ jti }) => jti)).size).toBe(1)
+      })
+    ))
+
+  test("that cannot be followed by a second look is done all the same, and one without the first does not begin", () =>
+    inTown(
+      Effect.fnUntraced(function* (world) {
+        const client = yield* app(world)
+        yield* signsInAt(world, client, "a")
+        const ending = { user: alice, sessions: ["a"], why: "by_user" } as const
+        const { endWith } = world.services.logouts
+        const over = Effect.sync(() => {
+          world.away.add("list grant")
+          return "over"
+        })
+        expect(yield* endWith(world.workspace, ending, over)).toBe("over")
+        expect(world.log).toHaveLength(1)
+        expect((yield* Effect.exit(endWith(world.workspace, ending, Effect.die("never"))))._tag).toBe("Failure")
+        expect(world.log.filter((line) => line.includes("never"))).toEqual([])
+      })
+    ))
+
   const nobody: ReadonlyArray<readonly [string, WorldOptions, ReadonlyArray<string>]> = [
     ["without sessions", signsIn, []],
     ["of a server that signs nothing", { policy: { scopes: signInScopes } }, ["a"]],

@@ -614,6 +614,60 @@ for (const out of ["/logout", "/oauth/logout"]) {
   })
 }
 
+/** One of two tabs gives a consent while the other one signs out: its answer, what its code is worth, and the calls. */
+const crossings = [
+  ["is written just before its session goes, after what ends was listed", "remove", "session", [null, 400], 1],
+  ["had seen its session, and is written when that is gone", "insert", "grant", ["login_required", undefined], 0]
+] as const
+
+for (const [when, verb, kind, expected, calls] of crossings) {
+  for (const out of ["/logout", "/oauth/logout"]) {
+    test(`a consent that ${when}, opens nothing: ${out}`, () => {
+      const web = new DocumentsWeb()
+      let other: Effect.Effect<unknown> = Effect.void
+      /** The other tab has its turn before this write. */
+      const after = <A, E>(write: Effect.Effect<A, E>) => {
+        const turn = other
+        other = Effect.void
+        return Effect.andThen(turn, write)
+      }
+      return inHouse(
+        Effect.fnUntraced(function* (house) {
+          const { id } = yield* addAccount(house)
+          const browser = yield* signedIn(house, "firefox")
+          const client = yield* registerClient(house, hears)
+          const { body } = yield* browser.get(authorizeTarget(client, { scope: "openid offline_access" }))
+          const answers: Array<HttpResponse> = []
+          const consents = Effect.suspend(() =>
+            Effect.map(browser.send("POST", "/consent", { ...hiddenFields(body), decision: "approve" }), (answer) =>
+              answers.push(answer)
+            )
+          )
+          const signsOut = Effect.suspend(() => signedOutAt(browser, out))
+          other = verb === "remove" ? consents : signsOut
+          yield* verb === "remove" ? signsOut : consents
+          const told = returned(answers[0] ?? expect.unreachable())
+          const code = told.get("code")
+          const worth = code === null ? undefined : (yield* redeem(house, client, code)).status
+          expect([told.get("error"), worth]).toEqual([...expected])
+          expect(yield* heard(house, web)).toHaveLength(calls)
+          const grants = yield* house.services.grants.ofUser(house.workspace.id, id, { after: undefined, limit: 9 })
+          expect(grants.values.map(({ _tag }) => _tag)).toEqual(["Revoked"])
+        }),
+        {
+          documents: web.layer(),
+          storage: (below) => ({
+            ...below,
+            insert: (record) =>
+              verb === "insert" && record.kind === kind ? after(below.insert(record)) : below.insert(record),
+            remove: (key) => (verb === "remove" && key.kind === kind ? after(below.remove(key)) : below.remove(key))
+          })
+        }
+      )
+    })
+  }
+}
+
 describe("a sign-out by an application, on a loopback host", () => {
   const target = "https://app.example.org/bye"
   const sought = ({ body }: HttpResponse) => / data-sought="([^"]*)"/.exec(body)?.[1]?.replaceAll("&amp;", "&")

@@ -44,6 +44,7 @@ import {
   AccessDenied,
   Contended,
   ForgedForm,
+  LoginRequired,
   type PortUnavailable,
   type Refusal,
   UntrustedRequest
@@ -142,6 +143,16 @@ const decideOn = <A, E>(
     Effect.fromResult
   )
 
+/**
+ * Whether the session ended while its consent was written. Whoever ends one looks for grants after it as well, so that
+ * either finds what the other did.
+ */
+const hasEnded = ({ owner }: Services, { request, workspace }: Call, here: SignedIn) =>
+  Effect.map(
+    owner.current(workspace, request),
+    Option.match({ onNone: () => true, onSome: ({ session, user }) => session !== here.session || user !== here.user })
+  )
+
 /** Also where no page was drawn, since one before it was answered. */
 const approved = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering, here: SignedIn) {
   const fresh = grantIdOf(services.entropy.bytes(idLength))
@@ -167,6 +178,13 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
     )
   )
   if (Result.isSuccess(begun)) {
+    // What names no session outlives every one.
+    if (authentication?.sid !== undefined && (yield* hasEnded(services, call, here))) {
+      yield* services.grants.revokeGrant(call.workspace.id, outcome.grant, "by_user")
+      const refusal = new LoginRequired()
+      yield* refused(services.audit, call, refusal)
+      return refusedTo(step, outcome.client, refusal, issuer)
+    }
     yield* noteOf(services, call, {
       _tag: "ConsentGiven",
       client: outcome.client.id,

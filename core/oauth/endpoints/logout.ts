@@ -3,6 +3,7 @@ import { type Client, isKnown, isStranger, knownAs } from "../../client/Client.t
 import { readClientKey } from "../../client/ClientIdentifier.ts"
 import { postLogoutRedirectUris } from "../../client/openIdMembers.ts"
 import type { Hinted } from "../../engine/IdTokens.ts"
+import type { EndingSessions } from "../../engine/Logouts.ts"
 import { sidOf } from "../../grant/Authentication.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { seeOther } from "../../http/answer.ts"
@@ -154,11 +155,11 @@ const backTo = (uri: RedirectTarget, state: string | undefined): string =>
 
 const nameOf = (client: Client): string => clientName(knownAs(client))
 
-/** Whether the hint is of this very session: only its client, and the person, could have it. */
 /** All that applications may know a session by. */
 const namesOf = ({ before = [], name, session }: SignedIn): ReadonlyArray<string> =>
   name === undefined ? [session, ...before] : [session, name, ...before]
 
+/** Whether the hint is of this very session: only its client, and the person, could have it. */
 const isOfSession = ({ workspace: { issuer } }: Call, { client, hinted }: Known, signedIn: SignedIn) =>
   client !== undefined &&
   hinted !== undefined &&
@@ -208,13 +209,16 @@ const nobody = (services: Services, call: Call, found: Known): HttpResponse => {
 const ended = Effect.fnUntraced(function* (services: Services, call: Call, found: Known, signedIn: SignedIn) {
   const { user } = signedIn
   const { workspace } = call
-  yield* services.logouts.end(workspace, {
+  const ending: EndingSessions = {
     user,
     sessions: namesOf(signedIn),
     why: "by_user",
     ended: (id) => noteOf(services, call, { _tag: "GrantRevoked", grant: grantMark(id), why: "by_user", by: user })
-  })
-  const headers = yield* services.owner.signOut?.(workspace, call.request, signedIn) ?? Effect.succeed([])
+  }
+  const over = Effect.suspend(
+    () => services.owner.signOut?.(workspace, call.request, signedIn) ?? Effect.succeed<HeaderPairs>([])
+  )
+  const headers = yield* services.logouts.endWith(workspace, ending, over)
   yield* noteOf(services, call, { _tag: "SignedOut", account: user })
   return signedOut(services, call, found, headers)
 })
