@@ -72,26 +72,32 @@ export type SessionSecret = Redacted.Redacted<string>
 
 export const sessionIdOf = (secret: SessionSecret): Session["id"] => digestOf(Redacted.value(secret))
 
+type Holder = { readonly id: UserId; readonly epoch: number }
+
+/** Whether it is in use: begun since the account's last change, and not over. */
+export const isLive = ({ epoch, expiresAt }: Session, account: Holder, now: Instant): boolean =>
+  epoch === account.epoch && !hasPassed(expiresAt, now)
+
+export const lastUsedFirst = (sessions: ReadonlyArray<Session>): ReadonlyArray<Session> =>
+  sessions.toSorted((one, other) => lastUseOf(other) - lastUseOf(one))
+
 /** The sessions of an account that are in use, the last used first. */
 export const liveSessions = (
   sessions: Pick<Sessions, "list">,
   workspace: WorkspaceId,
-  account: { readonly id: UserId; readonly epoch: number },
+  account: Holder,
   now: Instant
 ): Effect.Effect<ReadonlyArray<Session>, StorageUnavailable> =>
   Effect.map(
     collectAll((slice: Slice) => sessions.list(workspace, account.id, slice)),
-    (all) =>
-      all
-        .filter(({ epoch, expiresAt }) => epoch === account.epoch && !hasPassed(expiresAt, now))
-        .toSorted((one, other) => lastUseOf(other) - lastUseOf(one))
+    (all) => lastUsedFirst(all.filter((session) => isLive(session, account, now)))
   )
 
 export interface Sessions {
   /** Always a new session: an earlier cookie of the browser, which others may know, does not open it. */
   readonly start: (
     workspace: WorkspaceId,
-    account: { readonly id: UserId; readonly epoch: number },
+    account: Holder,
     now: Instant,
     browser?: Session["browser"]
   ) => Effect.Effect<SessionSecret, StorageUnavailable | Contended>

@@ -10,7 +10,11 @@ import { changeSessionsHandler, sessionsHandler } from "./sessionsSection.ts"
 const accountVisitors = (accounts: Accounts["Service"]): Visitors<SignedInAccount> => ({
   current: (workspace, request) =>
     Effect.map(accounts.here(workspace, request), (found) =>
-      Option.map(Option.fromUndefinedOr(found), (here) => ({ ...signedInAs(here), account: here.account }))
+      Option.map(Option.fromUndefinedOr(found), (here) => ({
+        ...signedInAs(here),
+        account: here.account,
+        own: here.session
+      }))
     ),
   accountsElsewhere: false
 })

@@ -10,6 +10,7 @@ import type { Call, Handler, Services } from "../http/Route.ts"
 import { lateFormNotice, returnUrlOf, returnUrlOfPage } from "../http/returnUrl.ts"
 import type { Notice, Visitor } from "../pages/Layout.ts"
 import type { Active } from "../people/Account.ts"
+import type { Session } from "../people/Sessions.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -39,6 +40,8 @@ export interface Visitors<V extends SignedIn = SignedIn> {
 /** A person who signed in with a built-in account. */
 export interface SignedInAccount extends SignedIn {
   readonly account: Active
+  /** The session that they ask in. */
+  readonly own: Session
 }
 
 /** A section of settings, and what its forms report on the page that they redirect to. */

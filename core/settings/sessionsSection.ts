@@ -1,13 +1,16 @@
 import { Effect } from "effect"
+import { behindMark, collectPage, cursorOf } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
+import { readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { hidden } from "../pages/Field.ts"
-import { html } from "../pages/Html.ts"
+import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import type { Accounts } from "../people/Accounts.ts"
 import { endSessions, farewellBy } from "../people/endSessions.ts"
-import { lastUseOf, liveSessions, type Session, sessionMark } from "../people/Sessions.ts"
+import { isLive, lastUsedFirst, lastUseOf, type Session, sessionMark } from "../people/Sessions.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import {
@@ -19,7 +22,7 @@ import {
   type SignedInAccount,
   type Visitors
 } from "./inside.ts"
-import { confirmed, type Row, rows } from "./Rows.ts"
+import { confirmed, noRows, type Paging, pager, pagingOf, type Row, rows } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
 /** One browser that the visitor is signed in with. */
@@ -35,10 +38,9 @@ interface SessionRow {
 
 /** Its forms post to `{base}/settings/sessions` with `csrf` and `action`: `end` with an `id`, or `end-others`. */
 interface SessionsPage {
-  /** The last used first. */
+  /** On the first page the one that asks, before the others; of these, the last used first. */
   readonly sessions: ReadonlyArray<SessionRow>
-  /** How many more there are than are shown. */
-  readonly more: number
+  readonly paging: Paging
 }
 
 const unnamed = "A browser or a program"
@@ -71,6 +73,11 @@ const rowOf = (session: SessionRow, path: string, visitor: Visitor): Row => {
   }
 }
 
+const endOthers = (path: string, csrf: string): Html => html`<form method="post" action="${path}" class="actions">
+${hidden({ csrf, action: "end-others" })}
+<button class="button" type="submit">Sign out everywhere else</button>
+</form>`
+
 export const sessionsPage = (place: Place, visitor: Visitor, model: SessionsPage): Document => {
   const path = sectionPath(place, "sessions")
   return settingsDocument(place, visitor, {
@@ -79,15 +86,13 @@ export const sessionsPage = (place: Place, visitor: Visitor, model: SessionsPage
     lead: html`Browsers that are signed in to your account in <bdi>${place.name}</bdi>. If you do not know one, sign it out and change your password.`,
     main: html`<section aria-labelledby="sessions">
 <h2 id="sessions" class="visually-hidden">Browsers</h2>
-${rows(model.sessions.map((session) => rowOf(session, path, visitor)))}
-${model.more > 0 && html`<p class="aside">There are ${String(model.more)} more, which were used longer ago.</p>`}
 ${
-  model.sessions.some(({ isHere }) => !isHere) &&
-  html`<form method="post" action="${path}" class="actions">
-${hidden({ csrf: visitor.csrf, action: "end-others" })}
-<button class="button" type="submit">Sign out everywhere else</button>
-</form>`
+  model.sessions.length === 0
+    ? noRows(model.paging, html``)
+    : rows(model.sessions.map((session) => rowOf(session, path, visitor)))
 }
+${pager(path, model.paging)}
+${(model.sessions.some(({ isHere }) => !isHere) || model.paging.nextCursor !== undefined) && endOthers(path, visitor.csrf)}
 </section>`
   })
 }
@@ -103,11 +108,28 @@ const section = {
 
 type Inside = InsideOf<SignedInAccount>
 
-/** Older ones are ended with all others, and expire by themselves. */
-const shownMost = 100
-
-const ownSessions = (accounts: Accounts["Service"], { call, signedIn: { account } }: Inside) =>
-  liveSessions(accounts.sessions, call.workspace.id, account, call.now)
+const readPage = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  { call: { now, request, workspace }, signedIn: { account, own } }: Inside
+): Effect.fn.Return<SessionsPage, StorageUnavailable> {
+  const after = behindMark(readParameters(request.query).parameters.get("after"))
+  const found = yield* collectPage(
+    (slice) => accounts.sessions.list(workspace.id, account.id, slice),
+    after,
+    (session) => Effect.succeed(isLive(session, account, now) ? session : undefined)
+  )
+  const others = lastUsedFirst(found.values.filter(({ id }) => id !== own.id))
+  return {
+    sessions: (after === undefined ? [own, ...others] : others).map((session) => ({
+      mark: sessionMark(session),
+      browser: session.browser,
+      since: session.createdAt,
+      lastUsedAt: lastUseOf(session),
+      isHere: session.id === own.id
+    })),
+    paging: pagingOf(after, cursorOf(found.last))
+  }
+})
 
 export const sessionsHandler = (
   services: Services,
@@ -119,17 +141,8 @@ export const sessionsHandler = (
     visitors,
     section,
     Effect.fnUntraced(function* (inside) {
-      const { call, signedIn, visitor } = inside
-      const all = yield* ownSessions(accounts, inside)
-      const sessions = all.slice(0, shownMost).map((session) => ({
-        mark: sessionMark(session),
-        browser: session.browser,
-        since: session.createdAt,
-        lastUsedAt: lastUseOf(session),
-        isHere: session.id === signedIn.session
-      }))
-      const more = all.length - sessions.length
-      return services.pages.show(call.workspace, 200, (place) => sessionsPage(place, visitor, { sessions, more }))
+      const page = yield* readPage(accounts, inside)
+      return services.pages.show(inside.call.workspace, 200, (place) => sessionsPage(place, inside.visitor, page))
     })
   )
 

@@ -458,7 +458,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           },
           { mark: "three", since: before(12 * day), lastUsedAt: before(11 * day), isHere: false }
         ],
-        more: 2
+        paging: { isContinued: false, nextCursor: say("next") }
       })
     ],
     [
@@ -487,9 +487,10 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "settings-sessions-alone",
       sessionsPage(place, owner, {
         sessions: [{ mark: "one", since: before(3 * day), lastUsedAt: before(hour), isHere: true }],
-        more: 0
+        paging: { isContinued: false }
       })
     ],
+    ["settings-sessions-end", sessionsPage(place, owner, { sessions: [], paging: { isContinued: true } })],
     [
       "settings-apps",
       connectedAppsPage(place, owner, {

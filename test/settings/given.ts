@@ -15,6 +15,8 @@ export const inSettings = <A, E>(body: (world: World) => Effect.Effect<A, E>, op
 
 export type Section = "apps" | "keys" | "clients" | "resources" | "documents" | "issuers"
 export const sections: ReadonlyArray<Section> = ["apps", "keys", "clients", "resources", "documents", "issuers"]
+/** Those that only a server with built-in accounts has, and that have a list. */
+export const accountSections = ["sessions", "members"] as const
 
 export const csrfOf = (world: World, as: string): string =>
   csrfField(world.services.keys.current(), world.workspace, `session-of-${as}`)

@@ -3,23 +3,25 @@ import { Effect, Layer } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { createKey } from "../../core/engine/administerGrants.ts"
 import { shownMost } from "../../core/engine/lists.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { currentInstant, later } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { registerClient, signInToApp } from "../given/flow.ts"
-import { idsOn, inSettings, look, sections } from "./given.ts"
+import { addAccount, Browser, inHouse, isSignedIn } from "../people/House.ts"
+import { accountSections, idsOn, inSettings, look, nextOf, sections } from "./given.ts"
 
-/** A store in memory that counts what its lists give. */
+/** A store that counts what its lists give. */
 const counting = () => {
   const listed: Array<number> = []
-  const store = Layer.effect(
-    Storage,
-    Effect.map(Storage, (below) => ({
-      ...below,
-      list: (listing: Parameters<typeof below.list>[0]) =>
-        Effect.tap(below.list(listing), ({ records }) => Effect.sync(() => void listed.push(records.length)))
-    }))
-  ).pipe(Layer.provide(Memory.layer))
-  return { listed, store }
+  const storage = (below: Storage["Service"]): Storage["Service"] => ({
+    ...below,
+    list: (listing) =>
+      Effect.tap(below.list(listing), ({ records }) => Effect.sync(() => void listed.push(records.length)))
+  })
+  const store = Layer.effect(Storage, Effect.map(Storage, storage)).pipe(Layer.provide(Memory.layer))
+  return { listed, storage, store }
 }
 
 test("a page of settings reads one list, and of it no more than it shows and the one that tells of a next page", () => {
@@ -49,3 +51,77 @@ test("a page of settings reads one list, and of it no more than it shows and the
     { store }
   )
 })
+
+test("so does a page about accounts, and that of members the open invitations, all of which it shows", () => {
+  const { listed, storage } = counting()
+  return inHouse(
+    Effect.fnUntraced(function* (house) {
+      const ada = yield* addAccount(house)
+      const browser = new Browser(house)
+      yield* browser.signIn()
+      for (let n = 0; n < 2 * shownMost; n++) {
+        yield* addAccount(house, `member-${n}@example.com`, "member")
+        yield* house.accounts.sessions.start(house.workspace.id, ada, yield* currentInstant)
+      }
+      const rows = 'name="action" value="withdraw"'
+      for (let n = 0; n < 2; n++) {
+        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
+        expect(made.status).toBe(200)
+      }
+      for (const section of accountSections) {
+        listed.length = 0
+        const page = yield* browser.get(`/settings/${section}`)
+        const invitations = page.body.split(rows).length - 1
+        expect([section, ...listed]).toEqual([section, shownMost + 1, ...(section === "members" ? [invitations] : [])])
+        expect([section, page.status, nextOf(page) === undefined]).toEqual([section, 200, false])
+        expect(page.body.split('<li class="row">').length - 1 - invitations).toBeLessThanOrEqual(shownMost + 1)
+      }
+    }),
+    { storage }
+  )
+})
+
+const marksOn = (page: HttpResponse) => idsOn(page).filter((id) => id !== "")
+const isHere = (page: HttpResponse) => page.body.split("This browser").length - 1
+
+test("the browser that asks is on the first page of all, each other one on one page, and all of them end at once", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const ada = yield* addAccount(house)
+      const { sessions } = house.accounts
+      const now = yield* currentInstant
+      for (let n = 0; n < 3 * shownMost; n++) {
+        // Some of them are over, or began before the last change of the account.
+        const { epoch } = ada
+        yield* sessions.start(house.workspace.id, n % 5 === 0 ? { ...ada, epoch: epoch - 1 } : ada, later(now, -n))
+      }
+      const here = new Browser(house)
+      yield* here.signIn()
+      const live = yield* liveSessions(sessions, house.workspace.id, ada, now)
+      const lastUsed = new Map(live.map((session) => [sessionMark(session), lastUseOf(session)]))
+      const pages: Array<HttpResponse> = []
+      for (
+        let next: string | undefined = "/settings/sessions";
+        next !== undefined;
+        next = nextOf(pages.at(-1) ?? expect.unreachable())
+      ) {
+        pages.push(yield* here.get(next))
+      }
+      expect(pages.map(isHere)).toEqual(pages.map((_, at) => (at === 0 ? 1 : 0)))
+      expect(pages[0]?.body.indexOf("This browser")).toBeLessThan(pages[0]?.body.indexOf("<details") ?? 0)
+      const marks = pages.map(marksOn)
+      expect(marks.every((page) => page.length <= shownMost)).toBe(true)
+      for (const page of marks) {
+        const times = page.map((mark) => lastUsed.get(mark) ?? 0)
+        expect(times).toEqual(times.toSorted((one, other) => other - one))
+      }
+      const shown = marks.flat()
+      expect(new Set(shown).size).toBe(shown.length)
+      expect(shown).toHaveLength(live.length - 1)
+      expect(shown.every((mark) => lastUsed.has(mark))).toBe(true)
+      const answer = yield* here.submit("/settings/sessions", { action: "end-others" })
+      expect(answer.status).toBe(303)
+      expect(yield* liveSessions(sessions, house.workspace.id, ada, now)).toHaveLength(1)
+      expect(yield* isSignedIn(here)).toBe(true)
+    })
+  ))
