@@ -11,6 +11,7 @@ import { makeGrants } from "./engine/Grants.ts"
 import { makeIdTokens } from "./engine/IdTokens.ts"
 import { makeJwtTokens } from "./engine/JwtTokens.ts"
 import { makeLogouts } from "./engine/Logouts.ts"
+import { makeOlderSecrets } from "./engine/OlderSecrets.ts"
 import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer, withheld } from "./engine/Openings.ts"
 import { grantKind, makeRecords } from "./engine/Records.ts"
@@ -242,6 +243,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     usage,
     limiter,
     clientAuths: rows.clientAuths,
+    olderSecrets: makeOlderSecrets(audit),
     clientMembers: rows.clientMembers,
     presentations: rows.presentations,
     claimScopes: options.claimScopes ?? claimScopes,

@@ -6,6 +6,7 @@ import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
 import type { IdTokens } from "../engine/IdTokens.ts"
 import type { Logouts } from "../engine/Logouts.ts"
+import type { OlderSecrets } from "../engine/OlderSecrets.ts"
 import type { Once } from "../engine/Once.ts"
 import type { Openings } from "../engine/Openings.ts"
 import type { Records } from "../engine/Records.ts"
@@ -76,6 +77,8 @@ export interface Services {
   readonly limiter: Limiter["Service"]
   /** How clients authenticate, by name. */
   readonly clientAuths: ReadonlyMap<string, ClientAuth>
+  /** Asked of each client that has two secrets, once it has authenticated. */
+  readonly olderSecrets: OlderSecrets
   /** What clients register beyond what every client has. */
   readonly clientMembers: ReadonlyArray<ClientMember>
   /** How tokens and keys are shown, in order. */

@@ -69,6 +69,17 @@ export type AuditEvent =
       /** The mark of the secret that the client showed, where it has two: whether the older one is still in use. */
       readonly secret?: string
     }
+  /**
+   * A client authenticated by the older of its two secrets, whatever became of its request. Each process tells it of a
+   * secret once a minute at most.
+   */
+  | {
+      readonly _tag: "OlderSecretUsed"
+      readonly client: string
+      readonly endpoint: string
+      /** As of `TokensIssued`. */
+      readonly secret: string
+    }
   /** A refresh token that was just spent came again, and got the same successor; who sent it, held against the first. */
   | {
       readonly _tag: "RefreshRetried"

@@ -73,6 +73,7 @@ export const AuditLine = Schema.Union([
   }),
   line("ConsentDenied", { client, actor }),
   line("TokensIssued", { client, grant, grantType: Schema.String, scope, secret: Schema.optionalKey(Schema.String) }),
+  line("OlderSecretUsed", { client, endpoint: Schema.String, secret: Schema.String }),
   line("RefreshRetried", { client, grant, network: likeness, userAgent: likeness }),
   line("GrantRevoked", { grant, reason, ...byMaybe }),
   line("TokenRevoked", { grant, client, secret: Schema.optionalKey(Schema.String) }),
@@ -163,6 +164,8 @@ const told = (event: AuditEvent): Told => {
         scope: event.scope,
         ...(event.secret === undefined ? {} : { secret: event.secret })
       }
+    case "OlderSecretUsed":
+      return { event: event._tag, client: event.client, endpoint: event.endpoint, secret: event.secret }
     case "RefreshRetried":
       return {
         event: event._tag,

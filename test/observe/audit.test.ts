@@ -218,6 +218,7 @@ describe("the audit file", () => {
     { _tag: "ConsentDenied", client, user: by },
     { _tag: "TokensIssued", ...of, grantType: "refresh_token", scope: "api", secret: "0123abcd" },
     { _tag: "TokensIssued", ...of, grantType: "refresh_token", scope: "api" },
+    { _tag: "OlderSecretUsed", client, endpoint: "/oauth/introspect", secret: "0123abcd" },
     { _tag: "RefreshRetried", ...of, network: "other", userAgent: "same" },
     { _tag: "GrantRevoked", grant, why: "by_owner", by },
     { _tag: "GrantRevoked", grant, why: "code_replayed" },

@@ -211,15 +211,17 @@ export const authenticateUnspent = (
   const workspace = call.workspace.id
   return Effect.flatMapEager(
     prove(services, call, request.success, claim.success),
-    (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
-      Result.isSuccess(authenticated)
-        ? isPublic(authenticated.success.client)
-          ? Effect.succeed(authenticated.success)
-          : Effect.mapEager(
-              services.limiter.take({ allowance: allowances.client, workspace, of: authenticated.success.client.id }),
-              () => authenticated.success
-            )
-        : refused(services.limiter, call, authenticated.failure)
+    (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
+      if (Result.isFailure(authenticated)) return refused(services.limiter, call, authenticated.failure)
+      const by = authenticated.success
+      if (isPublic(by.client)) return Effect.succeed(by)
+      const taken = Effect.mapEager(
+        services.limiter.take({ allowance: allowances.client, workspace, of: by.client.id }),
+        () => by
+      )
+      // Before its share is looked at: a secret that is still tried is still in use.
+      return by.shown === undefined ? taken : Effect.andThen(services.olderSecrets(call, by), taken)
+    }
   )
 }
 

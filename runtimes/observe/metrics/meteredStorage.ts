@@ -44,6 +44,7 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
         return signIns("signed_in")
       case "SignInFailed":
         return signIns(event.reason)
+      case "OlderSecretUsed":
       case "RefreshRetried":
       case "SignedOut":
       case "AccountChanged":

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { secretMark } from "../../../core/client/ClientSecret.ts"
 import { dropSecret, makeSecret } from "../../../core/engine/administerClients.ts"
+import { Limiter } from "../../../core/ports/Limiter.ts"
 import { readClientId } from "../../../core/rules/Id.ts"
+import { TooManyRequests } from "../../../core/rules/Refusal.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { form, formHeaders, jsonHeaders, jsonOf, registerClient } from "../../given/flow.ts"
@@ -79,6 +81,67 @@ describe.each(methods)("two live secrets by %s", (method) => {
         expect(told(world, "TokenRevoked")).toEqual([Option.none(), ...marks])
       })
     ))
+
+  test("the audit says at whatever endpoint that the older one is in use, once a minute, whatever came of it", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { first, id } = yield* registered(world)
+        const taking = world.services.endpoints.filter(({ methods: { POST } }) =>
+          POST?.contract?.(world.services).callers.some(({ shows }) => shows === "clientSecret")
+        )
+        const paths = taking.map(({ path }) => path)
+        expect(paths).toContain("/oauth/introspect")
+        expect(paths.length).toBeGreaterThanOrEqual(5)
+        const used = () => world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "OlderSecretUsed")
+        const show = (path: string, secret: string) =>
+          Effect.map(post(world, path, id, secret, method, { token: "x", grant_type: "none" }), ({ status }) => status)
+        const showEverywhere = (secret: string) => Effect.forEach(paths, (path) => show(path, secret))
+        yield* showEverywhere(first)
+        const second = yield* renewed(world, id, day)
+        yield* showEverywhere(second)
+        expect(yield* showEverywhere(`${first}x`)).toEqual(paths.map(() => 401))
+        expect(used()).toEqual([])
+        for (const path of paths) {
+          for (const seconds of [0, 59]) {
+            yield* TestClock.adjust(`${seconds} seconds`)
+            expect(yield* show(path, first)).not.toBe(401)
+          }
+          yield* show(path, second)
+          yield* TestClock.adjust("1 second")
+        }
+        const event = { _tag: "OlderSecretUsed", client: id, secret: secretMark(digestOf(first)) } as const
+        expect(used()).toEqual(paths.map((endpoint) => ({ ...event, endpoint })))
+        // Each process tells it by itself.
+        yield* show("/oauth/introspect", first)
+        yield* ask(yield* world.elsewhere, id, first, method)
+        expect(used()).toHaveLength(paths.length + 2)
+        yield* TestClock.adjust(day)
+        expect(yield* showEverywhere(first)).toEqual(paths.map(() => 401))
+        expect(used()).toHaveLength(paths.length + 2)
+      })
+    ))
+
+  test("the audit says so of a client whose share is used up, too", () => {
+    const limiter = Layer.succeed(Limiter, {
+      take: ({ allowance: { name } }) =>
+        name === "client" ? new TooManyRequests({ limit: name, retryAfterSeconds: 9 }) : Effect.void
+    })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { first, id } = yield* registered(world)
+          yield* renewed(world, id, day)
+          expect((yield* ask(world, id, first, method)).status).toBe(429)
+          expect(world.audit.map(({ event }) => event)).toContainEqual({
+            _tag: "OlderSecretUsed",
+            client: id,
+            endpoint: "/oauth/token",
+            secret: secretMark(digestOf(first))
+          })
+        }),
+      { limiter }
+    )
+  })
 
   test("the older one can be dropped before its time, and of two owners at once one makes a secret", () =>
     inWorld((world) =>
