@@ -20,7 +20,7 @@ import { StorageUnavailable } from "../../ports/Storage.ts"
 import { Contended, NoSuchRoute } from "../../rules/Refusal.ts"
 import { definitionAt, protectedResourcePath, type ResourceDefinition, withoutEndSlash } from "../../rules/Resource.ts"
 import { allScopes, apiScopes, offersOpenId, offlineAccess } from "../../rules/Scope.ts"
-import { endpointUrl, originOf, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
+import { basePath, endpointUrl, originOf, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 import { listsOf } from "../presented/proofs.ts"
 
 const Address = Schema.String.annotate({ format: "uri" })
@@ -234,15 +234,18 @@ const calledBy = ({ path, request, workspace: { issuer } }: Call): string =>
  */
 const protectedResourceHandler = (services: Services): HandlerOf<typeof resourceMetadataContract> => {
   const whole = remembered((workspace) => {
-    const listed = definitionAt(workspace, workspace.issuer)
-    return protectedResource(services, workspace, listed?.at ?? workspace.issuer, listed)
+    const { issuer } = workspace
+    const listed = definitionAt(workspace, issuer)
+    // Only of a host alone does the address not say whether its name has a slash.
+    return protectedResource(services, workspace, (basePath(issuer) === "" && listed?.at) || issuer, listed)
   })
   const documentOf = (call: Call, workspace: Workspace) => {
     const called = calledBy(call)
     const { issuer, resources = [] } = workspace
-    if (withoutEndSlash(called) === issuer) return whole(workspace)
+    const isWhole = withoutEndSlash(called) === issuer
+    if (isWhole && (called === issuer || basePath(issuer) === "")) return whole(workspace)
     const definition = definitionAt(workspace, called)
-    return resources.length > 0 && definition === undefined
+    return resources.length > 0 && definition === undefined && !isWhole
       ? noSuchDocument
       : protectedResource(services, workspace, called, definition)
   }

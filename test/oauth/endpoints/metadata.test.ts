@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { grantTypes } from "../../../core/oauth/grants/table.ts"
+import { ResourceRegistry } from "../../../core/rules/Resource.ts"
 import { ScopeName, ScopeRegistry } from "../../../core/rules/Scope.ts"
 import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../../given/flow.ts"
@@ -145,6 +146,35 @@ describe("an issuer with a path", () => {
         }),
       options
     ))
+
+  test("tells its own resource by the very name that was called, slash or none (RFC 9728 §3.3)", async () => {
+    const listed = (...at: ReadonlyArray<string>) => ({
+      ...nested,
+      resources: Schema.decodeUnknownSync(ResourceRegistry)(at.map((at) => ({ at, name: "Own" })))
+    })
+    for (const workspace of [
+      nested,
+      listed(`${nested.issuer}/`),
+      listed(nested.issuer),
+      listed(`${nested.issuer}/x`)
+    ]) {
+      await inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            for (const [path, name] of [
+              [`${resource}/t/a`, nested.issuer],
+              [`${resource}/t/a/`, `${nested.issuer}/`],
+              [`/t/a${resource}`, nested.issuer],
+              [`/t/a${resource}/`, `${nested.issuer}/`]
+            ] as const) {
+              const document = jsonOf(yield* world.send("GET", path, { host }))
+              expect([path, document.resource, document.authorization_servers]).toEqual([path, name, [nested.issuer]])
+            }
+          }),
+        { workspaces: [workspace] }
+      )
+    }
+  })
 
   test("sends a caller without a token to the metadata between host and path", () =>
     inWorld(
