@@ -77,10 +77,13 @@ export const unblockClientHost = Effect.fn("engine.unblockClientHost")(function*
   { audit, openings }: Blocking,
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
-  host: string
+  typed: string
 ): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+  const host = documentHostTyped(typed)
+  // An earlier release kept some as they were typed.
+  const isIt = (one: string) => documentHostTyped(one) === host
   const changed = yield* openings.block(workspace, (blocked) =>
-    blocked.includes(host) ? blocked.filter((one) => one !== host) : blocked
+    blocked.some(isIt) ? blocked.filter((one) => !isIt(one)) : blocked
   )
   if (changed) yield* note(audit, auditContext, { _tag: "ClientHostUnblocked", host, by: auditContext.by })
   return changed

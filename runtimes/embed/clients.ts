@@ -253,7 +253,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
           )
         )
       ),
-    unblockHost: (host) => run(unblockClientHost(services, auditContext, workspace, host)),
+    unblockHost: (host) => run(unblockClientHost(services, auditContext, workspace, String(host))),
     blockedHosts: () => run(services.openings.blockedHosts(workspace.id))
   }
 }

@@ -195,11 +195,18 @@ describe("the hosts of clients' documents", () => {
           yield* unblock("evil.example")
         ]).toEqual([false, true, false])
         expect(yield* blocked).toEqual(["*.evil.example"])
+        // Typed as it was blocked, in whatever way.
+        expect([yield* unblock(" *.Evil.Example:443"), yield* unblock("*.evil.example")]).toEqual([true, false])
         expect(told(world, "ClientHost").map(({ _tag, host }) => [_tag, host])).toEqual([
           ["ClientHostBlocked", "evil.example"],
           ["ClientHostBlocked", "*.evil.example"],
-          ["ClientHostUnblocked", "evil.example"]
+          ["ClientHostUnblocked", "evil.example"],
+          ["ClientHostUnblocked", "*.evil.example"]
         ])
+        // As an earlier release kept it.
+        yield* world.services.openings.block(workspace, () => ["old.example:443", "old.example", "other.example"])
+        expect(yield* unblock("old.example:443")).toBe(true)
+        expect(yield* blocked).toEqual(["other.example"])
       })
     ))
 
