@@ -28,6 +28,13 @@ export type DocumentHosts = typeof DocumentHosts.Type
 const isAmong = (hosts: ReadonlyArray<string>, host: string): boolean =>
   hosts.some((one) => one === host || (one.startsWith("*.") && host.endsWith(one.slice(1))))
 
+/** What both lists take; where nothing is said, all is. Of two entries that overlap, one is a part of the other. */
+export const hostsOfBoth = (one: DocumentHosts = "any", other: DocumentHosts = "any"): DocumentHosts => {
+  if (one === "any") return other
+  if (other === "any") return one
+  return [...new Set([...one.filter((host) => isAmong(other, host)), ...other.filter((host) => isAmong(one, host))])]
+}
+
 /** Whether a ban is of this host. One that names no port is of all of them: who has the host has those. */
 export const isBanned = (banned: ReadonlyArray<string>, host: string): boolean =>
   isAmong(banned, host) || isAmong(banned, host.replace(/:[0-9]+$/, ""))

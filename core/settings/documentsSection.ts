@@ -5,7 +5,7 @@ import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
-import type { DocumentHosts } from "../rules/DocumentHosts.ts"
+import { type DocumentHosts, hostsOfBoth } from "../rules/DocumentHosts.ts"
 import { namesIn } from "../rules/Scope.ts"
 import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
 import { confirmed, empty, noRows, type Paging, pageOfList, pager, rows } from "./Rows.ts"
@@ -31,7 +31,7 @@ const choiceOf = (hosts: DocumentHosts): Choice => {
  * `take` (`takes`, `hosts`), `block` (`host`), `unblock` (`host`).
  */
 interface DocumentsPage {
-  /** What the server takes, which no owner widens; `undefined`: none. */
+  /** What the server takes in this workspace, which no owner widens; `undefined`: none. */
   readonly most: DocumentHosts | undefined
   readonly takes: Choice
   /** As they stand in the field. */
@@ -42,7 +42,9 @@ interface DocumentsPage {
 }
 
 const mostWords = (most: DocumentsPage["most"]): Html => {
-  if (most === undefined) return html`This server takes no documents, so nothing here has an effect.`
+  if (most === undefined || most.length === 0) {
+    return html`This server takes no documents here, so nothing that you choose has an effect.`
+  }
   return most === "any"
     ? html`This server takes documents of any host.`
     : html`This server takes documents of no more than these hosts: <code>${most.join(" ")}</code>`
@@ -154,7 +156,7 @@ const draw = Effect.fnUntraced(function* (
   const { documents } = services.registration
   return services.pages.show(workspace, status, (place) =>
     documentsPage(place, visitor, {
-      most: documents === "any" ? (clientDocuments ?? documents) : documents,
+      most: documents && hostsOfBoth(documents, clientDocuments),
       takes: choiceOf(ownersDocuments),
       hosts: ownersDocuments === "any" ? "" : ownersDocuments.join(" "),
       blocked: shown,

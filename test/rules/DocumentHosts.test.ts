@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test"
 import { Schema } from "effect"
-import { DocumentHosts, isBanned, isDocumentHost, mostHosts, takesHost } from "../../core/rules/DocumentHosts.ts"
+import {
+  DocumentHosts,
+  hostsOfBoth,
+  isBanned,
+  isDocumentHost,
+  mostHosts,
+  takesHost
+} from "../../core/rules/DocumentHosts.ts"
 
 const long = (length: number) => `${"a".repeat(length - 3)}.io`
 
@@ -72,6 +79,32 @@ test("documents are taken from any host, or from those that are named and those 
     [[".example"], "a.example", false]
   ]
   for (const [hosts, host, taken] of rows) expect([hosts, host, takesHost(hosts, host)]).toEqual([hosts, host, taken])
+})
+
+test("what two lists take is what each of them takes, each entry once", () => {
+  const lists: ReadonlyArray<DocumentHosts | undefined> = [
+    undefined,
+    "any",
+    [],
+    ["a.example"],
+    ["a.example", "b.example:8443"],
+    ["*.example"],
+    ["*.a.example", "a.example", "c.test"],
+    ["*.example:8443", "c.test"]
+  ]
+  const hosts = ["a.example", "b.a.example", "c.b.a.example", "b.example", "b.example:8443", "example", "c.test"]
+  for (const one of lists) {
+    for (const other of lists) {
+      const both = hostsOfBoth(one, other)
+      const taken = hosts.filter((host) => takesHost(both, host))
+      expect([one, other, taken]).toEqual([
+        one,
+        other,
+        hosts.filter((host) => takesHost(one, host) && takesHost(other, host))
+      ])
+      expect(new Set(both).size).toBe(both.length)
+    }
+  }
 })
 
 test("a ban of a host is one of each of its ports, and a ban of a port of no other", () => {

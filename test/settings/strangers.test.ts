@@ -90,7 +90,11 @@ describe("client documents", () => {
     for (const [documents, own, hosts] of [
       ["any", undefined, undefined],
       ["any", ["claude.ai"], "claude.ai"],
-      [["tools.example", "*.acme.example"], ["claude.ai"], "tools.example *.acme.example"],
+      [["tools.example", "*.acme.example"], undefined, "tools.example *.acme.example"],
+      [["claude.ai", "chatgpt.com"], ["claude.ai"], "claude.ai"],
+      [["*.acme.example", "claude.ai"], ["app.acme.example", "acme.example", "*.ai"], "claude.ai app.acme.example"],
+      [["tools.example", "*.acme.example"], ["claude.ai"], undefined],
+      [["tools.example"], [], undefined],
       [[], undefined, undefined]
     ] as const) {
       const given = { ...theWorkspace, ...(own === undefined ? {} : { clientDocuments: own }) }
@@ -113,7 +117,7 @@ describe("client documents", () => {
         }
       )
     }
-    expect(said.size).toBe(4)
+    expect(said.size).toBe(5)
   })
 
   test.each(["documents", "issuers"] as const)("a form without an action does nothing: %s", (section) =>
