@@ -7,7 +7,7 @@ import { makeSetUpLink } from "../../core/people/firstOwner.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { hostingProblem } from "../server/hosting.ts"
+import { hostingProblem, workspaceOfFile } from "../server/hosting.ts"
 import { type Administration, administerAll, by } from "./administration.ts"
 import { type CommandFailed, facts, json, misused, notFound, print, refused, table } from "./output.ts"
 
@@ -60,13 +60,8 @@ const noteIn = ({ services }: Administration, workspace: WorkspaceId, event: Aud
 const soon = ({ services }: Administration): string =>
   `A server that runs knows within ${services.policy.clientStaleness / 1000} seconds.`
 
-const described = ({ disabled = false, id, issuer, name, theme }: Workspace) => ({
-  id,
-  issuer,
-  name,
-  disabled,
-  ...(theme === undefined ? {} : { theme })
-})
+/** All that it is configured with, as an entry of a file has it. */
+const described = ({ disabled = false, ...workspace }: Workspace) => ({ ...workspace, disabled })
 
 const list = Command.make("list", { json }, (given) =>
   administerAll(({ hosted }) =>
@@ -99,6 +94,13 @@ const logo = Flag.String("logo").pipe(
   Flag.optional
 )
 
+const from = Flag.String("from").pipe(
+  Flag.withDescription(
+    "A file with all that it is configured with, as an entry of a WORKSPACES file has it, in place of other flags"
+  ),
+  Flag.optional
+)
+
 /** The look with these in it; none where it is the server's. */
 const themeWith = (
   before: Theme | undefined,
@@ -118,28 +120,63 @@ const isName = (name: string): boolean => /^(?!\s*$)[^\p{Cc}]{1,64}$/u.test(name
 
 const badName = misused("Give a name of at most 64 characters, as people read it.")
 
+/** What the flags say of a workspace. */
+interface Given {
+  readonly id: WorkspaceId
+  readonly issuer: Option.Option<Issuer>
+  readonly name: Option.Option<string>
+  readonly accent: Option.Option<string>
+  readonly logo: Option.Option<string>
+}
+
+/** The entry of the file that is named, if one is. */
+const entryOf = Effect.fnUntraced(function* (
+  { id, ...flags }: Given,
+  file: Option.Option<string>
+): Effect.fn.Return<Workspace | undefined, CommandFailed> {
+  if (Option.isNone(file)) return undefined
+  if (Object.values(flags).some(Option.isSome)) {
+    return yield* misused("With --from, the file says all that there is to say: leave the other flags out.")
+  }
+  const read = workspaceOfFile(file.value)
+  if (Result.isFailure(read)) return yield* misused(read.failure.join("\n"))
+  const entry = read.success
+  return entry.id === id ? entry : yield* misused(`The id in ${file.value} is ${entry.id}, and not ${id}.`)
+})
+
+const workspaceOf = Effect.fnUntraced(function* (given: Given): Effect.fn.Return<Workspace, CommandFailed> {
+  const { id } = given
+  if (Option.isNone(given.issuer) || Option.isNone(given.name)) {
+    return yield* misused("Say its --issuer and --name, or --from which file it comes.")
+  }
+  const name = given.name.value
+  if (!isName(name)) return yield* badName
+  const theme = yield* themeWith(undefined, given)
+  return { id, issuer: given.issuer.value, name, ...(theme === undefined ? {} : { theme }) }
+})
+
 const add = Command.make(
   "add",
   {
     id,
     issuer: Flag.String("issuer").pipe(
       Flag.withDescription("Where it is found: https://acme.example.com, or a path of a host that others share"),
-      Flag.withSchema(Issuer)
+      Flag.withSchema(Issuer),
+      Flag.optional
     ),
-    name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages")),
+    name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages"), Flag.optional),
     accent,
     logo,
+    from,
     json
   },
-  (given) =>
+  ({ from, json, ...given }) =>
     administerAll((administration) =>
       Effect.gen(function* () {
         const { accounts, workspace: home } = administration
         const hosting = yield* hostingOf(administration)
-        if (!isName(given.name)) return yield* badName
-        const theme = yield* themeWith(undefined, given)
-        const { id, issuer, name } = given
-        const workspace: Workspace = { id, issuer, name, ...(theme === undefined ? {} : { theme }) }
+        const workspace = (yield* entryOf(given, from)) ?? (yield* workspaceOf(given))
+        const { id, issuer } = workspace
         const problem = hostingProblem(home, workspace)
         if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
         const outcome = yield* hosting.add(workspace)
@@ -148,7 +185,7 @@ const add = Command.make(
         }
         const secret = yield* makeSetUpLink(accounts, workspace)
         const link = secret === undefined ? null : Redacted.value(secret)
-        yield* print(given.json, { ...described(workspace), outcome, set_up_link: link }, [
+        yield* print(json, { ...described(workspace), outcome, set_up_link: link }, [
           ...facts([
             ["workspace", id],
             ["issuer", issuer]
@@ -162,9 +199,20 @@ const add = Command.make(
   Command.withDescription("Add a workspace, which servers that run answer for without a restart"),
   Command.withExamples([
     { command: 'tessera workspace add acme --issuer https://acme.example.com --name "Acme" --accent "#b4451f"' },
-    { command: "tessera workspace add beta --issuer https://auth.example.com/beta --name Beta" }
+    { command: "tessera workspace add beta --issuer https://auth.example.com/beta --name Beta" },
+    { command: "tessera workspace add gamma --from gamma.json" }
   ])
 )
+
+/** Why a file cannot take the place of what a workspace is configured with: some of it has commands of its own. */
+const changeProblem = (before: Workspace, entry: Workspace): string | undefined => {
+  if (entry.issuer !== before.issuer)
+    return `Its issuer is ${before.issuer}: \`tessera workspace move\` gives it another.`
+  const isDisabled = before.disabled === true
+  return (entry.disabled ?? isDisabled) === isDisabled
+    ? undefined
+    : "`tessera workspace disable` and `enable` say whether it answers."
+}
 
 const change = Command.make(
   "change",
@@ -173,26 +221,30 @@ const change = Command.make(
     name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages"), Flag.optional),
     accent,
     logo,
+    from,
     json
   },
-  (given) =>
+  ({ from, json, ...given }) =>
     administerAll((administration) =>
       Effect.gen(function* () {
         const hosting = yield* hostingOf(administration)
         const before = yield* hosting.find(given.id)
+        const entry = yield* entryOf({ ...given, issuer: Option.none() }, from)
+        const problem = before === undefined || entry === undefined ? undefined : changeProblem(before, entry)
+        if (problem !== undefined) return yield* refused(`It is refused: ${problem}`)
         const name = Option.getOrUndefined(given.name)
         if (name !== undefined && !isName(name)) return yield* badName
         const theme = yield* themeWith(before?.theme, given)
-        const changed = yield* hosting.change(given.id, (found) => ({
-          ...found,
-          ...(name === undefined ? {} : { name }),
-          ...(theme === undefined ? {} : { theme })
-        }))
+        const changed = yield* hosting.change(given.id, (found) =>
+          entry === undefined
+            ? { ...found, ...(name === undefined ? {} : { name }), ...(theme === undefined ? {} : { theme }) }
+            : { ...entry, ...(found.disabled === undefined ? {} : { disabled: found.disabled }) }
+        )
         yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: "changed", by })
-        yield* print(given.json, described(changed), [`${given.id} is changed. ${soon(administration)}`])
+        yield* print(json, described(changed), [`${given.id} is changed. ${soon(administration)}`])
       })
     )
-).pipe(Command.withDescription("Change a workspace's name, or the look of its pages"))
+).pipe(Command.withDescription("Change a workspace's name or the look of its pages, or all that it is configured with"))
 
 const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>

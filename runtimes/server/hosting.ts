@@ -62,7 +62,22 @@ const faultsShown = 20
 const complaintOf =
   (path: string) =>
   ({ line, says }: FileFault): string =>
-    `WORKSPACES: ${path}${line === undefined ? "" : ` line ${line}`}: ${says}`
+    `${path}${line === undefined ? "" : ` line ${line}`}: ${says}`
+
+/** What is read of a file; or all that is wrong with it, by line. */
+const readFile = <A>(
+  path: string,
+  read: (text: string) => Result.Result<A, ReadonlyArray<FileFault>>
+): Result.Result<A, ReadonlyArray<string>> =>
+  Result.flatMap(
+    Result.mapError(readText(path), (fault): ReadonlyArray<FileFault> => [fault]),
+    read
+  ).pipe(
+    Result.mapError((faults) => {
+      const shown = faults.slice(0, faultsShown).map(complaintOf(path))
+      return faults.length > faultsShown ? [...shown, `${faults.length - faultsShown} more`] : shown
+    })
+  )
 
 const readWorkspaces = (
   home: Workspace,
@@ -92,15 +107,14 @@ export const workspacesOfFile = (
   home: Workspace,
   path: string
 ): Result.Result<ReadonlyArray<Workspace>, ReadonlyArray<string>> =>
-  Result.flatMap(
-    Result.mapError(readText(path), (fault): ReadonlyArray<FileFault> => [fault]),
-    (text) => readWorkspaces(home, text)
-  ).pipe(
-    Result.mapError((faults) => {
-      const shown = faults.slice(0, faultsShown).map(complaintOf(path))
-      return faults.length > faultsShown ? [...shown, `WORKSPACES: ${faults.length - faultsShown} more`] : shown
-    })
+  Result.mapError(
+    readFile(path, (text) => readWorkspaces(home, text)),
+    (complaints) => complaints.map((complaint) => `WORKSPACES: ${complaint}`)
   )
+
+/** One workspace from a file of its own, as an entry of the other has it. */
+export const workspaceOfFile = (path: string): Result.Result<Workspace, ReadonlyArray<string>> =>
+  readFile(path, (text) => Result.map(readJson(Workspace, text), ({ value }) => value))
 
 /** Probes come by the address of a machine, which is no workspace's: that of `BASE_URL` answers them. */
 const answeringProbes = (home: Workspace, below: Workspaces["Service"]): Workspaces["Service"] => {

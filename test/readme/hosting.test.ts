@@ -24,6 +24,9 @@ test("the commands about workspaces do what they say", () =>
     const cwd = yield* throwawayFolder("printed")
     const env = { WORKSPACES: "store", BASE_URL: "https://auth.example.com" }
     const lines = (commands?.text ?? "").split("\n")
+    // An entry of the file above stands in one of its own.
+    const [, beta] = JSON.parse(file?.text ?? "[]")
+    writeFileSync(join(cwd, "beta.json"), JSON.stringify(beta))
     expect(lines.length).toBeGreaterThan(4)
     for (const line of lines) {
       const [npx, program, ...args] = (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ""))

@@ -187,6 +187,99 @@ describe("a server with workspaces in its storage", () => {
         expect(listed).toHaveLength(2)
       })
     ))
+
+  const entry = {
+    id: "acme",
+    issuer: "https://acme.example",
+    name: "Acme",
+    theme: { accent: "#b4451f", radius: 3, font: "Georgia, serif", dark: { background: "#101010" } },
+    scopes: [{ name: "orders", meaning: "See your orders", needsUser: false, byDefault: true }],
+    clientDocuments: ["claude.ai"]
+  }
+  const putting = (cwd: string) => (more: object) =>
+    writeFileSync(join(cwd, "acme.json"), JSON.stringify({ ...entry, ...more }))
+  const listedOf = (run: Given["run"]) =>
+    Effect.map(run("workspace", "list", "--json"), ({ stdout }) =>
+      JSON.parse(stdout).filter(({ id }: Record<string, string>) => id !== "default")
+    )
+
+  test("takes one as an entry of a file has it, with scopes of its own and all of its look", () =>
+    serving({ WORKSPACES: "store" }, ({ becomes, cwd, port, run }) =>
+      Effect.gen(function* () {
+        const put = putting(cwd)
+        const scopes = Effect.map(
+          ask(port, "acme.example", "/.well-known/oauth-authorization-server"),
+          ({ body }): unknown => JSON.parse(body).scopes_supported
+        )
+        put({})
+        const added = yield* run("workspace", "add", "acme", "--from", "acme.json", "--json")
+        expect([added.status, added.stderr]).toEqual([0, ""])
+        expect(JSON.parse(added.stdout)).toMatchObject({ ...entry, outcome: "added" })
+        expect(yield* becomes("acme.example", "", entry.issuer)).toBe(true)
+        expect(yield* scopes).toEqual(["orders", "offline_access"])
+        expect(yield* listedOf(run)).toEqual([{ ...entry, disabled: false }])
+
+        // What the file does not say goes, but for the workspace's being disabled.
+        expect((yield* run("workspace", "disable", "acme")).status).toBe(0)
+        const changed = {
+          name: "Acme Inc.",
+          theme: { text: "#202020" },
+          scopes: [...entry.scopes, { name: "stock", meaning: "See the stock", needsUser: false, byDefault: false }],
+          clientDocuments: undefined
+        }
+        put(changed)
+        expect((yield* run("workspace", "change", "acme", "--from", "acme.json")).status).toBe(0)
+        const { clientDocuments: _, ...kept } = { ...entry, ...changed }
+        expect(yield* listedOf(run)).toEqual([{ ...kept, disabled: true }])
+        expect((yield* run("workspace", "enable", "acme")).status).toBe(0)
+        const known = Effect.map(scopes, (found) => JSON.stringify(found).includes("stock"))
+        expect(yield* pollUntil(known, 15_000)).toBe(true)
+        // A flag changes what it says alone.
+        expect((yield* run("workspace", "change", "acme", "--name", "Acme")).status).toBe(0)
+        expect(yield* listedOf(run)).toEqual([{ ...kept, name: "Acme", disabled: false }])
+      })
+    ))
+
+  test("takes no file that is no entry, is of another workspace, or says what other commands do", () =>
+    serving({ WORKSPACES: "store" }, ({ cwd, run }) =>
+      Effect.gen(function* () {
+        const put = putting(cwd)
+        const status = (verb: string, ...more: ReadonlyArray<string>) =>
+          Effect.map(run("workspace", verb, "acme", ...more), ({ status }) => status)
+        const from = ["--from", "acme.json"]
+        expect(yield* status("add")).toBe(2)
+        expect(yield* status("add", "--name", "Acme")).toBe(2)
+        expect(yield* status("add", ...from)).toBe(2)
+        put({})
+        expect(yield* status("change", ...from)).toBe(3)
+        for (const [flag, value] of [
+          ["--name", "Acme"],
+          ["--accent", "#b4451f"],
+          ["--logo", "/logo.svg"],
+          ["--issuer", "https://acme.example"]
+        ] as const) {
+          expect([flag, yield* status("add", ...from, flag, value)]).toEqual([flag, 2])
+        }
+        for (const wrong of [{ id: "other" }, { nam: "Acme" }, { scopes: [] }, { theme: { accent: "red" } }]) {
+          put(wrong)
+          expect([wrong, yield* status("add", ...from)]).toEqual([wrong, 2])
+        }
+        writeFileSync(join(cwd, "acme.json"), '{ "id": "acme",\n "issuer": "http://acme.example", "name": "Acme" }')
+        expect((yield* run("workspace", "add", "acme", ...from)).stderr).toContain("acme.json line 2")
+        put({ issuer: "https://id.example/oauth" })
+        expect(yield* status("add", ...from)).toBe(4)
+        expect(yield* listedOf(run)).toEqual([])
+
+        put({})
+        expect(yield* status("add", ...from)).toBe(0)
+        expect(yield* status("change", ...from, "--name", "Acme")).toBe(2)
+        for (const elsewhere of [{ issuer: "https://other.example" }, { disabled: true }]) {
+          put({ name: "Other", ...elsewhere })
+          expect([elsewhere, yield* status("change", ...from)]).toEqual([elsewhere, 4])
+        }
+        expect(yield* listedOf(run)).toEqual([{ ...entry, disabled: false }])
+      })
+    ))
 })
 
 describe("a server with workspaces in a file", () => {
