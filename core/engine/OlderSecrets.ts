@@ -3,7 +3,7 @@ import { LruMap } from "../cache/LruMap.ts"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { liveSecrets } from "../client/ClientSecret.ts"
 import type { Audit } from "../ports/Audit.ts"
-import type { Instant, Millis } from "../rules/Instant.ts"
+import { type Instant, type Millis, minute } from "../rules/Instant.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 
 /** The request that a client authenticated with. */
@@ -18,7 +18,7 @@ interface Call {
 export type OlderSecrets = (call: Call, by: AuthenticatedClient) => Effect.Effect<void>
 
 /** Told at most this often of one secret. */
-const granularity: Millis = 60_000
+const granularity: Millis = minute
 
 export const makeOlderSecrets = (audit: Audit["Service"]): OlderSecrets => {
   const told = new LruMap<string, { readonly at: Instant }>(10_000)

@@ -1,11 +1,12 @@
 import { Effect, Option, Schema } from "effect"
 import { displayName, identifierOf } from "../../core/client/Client.ts"
 import { readClientKey } from "../../core/client/ClientIdentifier.ts"
+import { note } from "../../core/engine/AuditContext.ts"
 import { type Ending, endAll, endGrant } from "../../core/engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
-import { grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
+import { type GrantId, grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
@@ -161,8 +162,10 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       }
       const id = readUser(user)
       if (Option.isNone(id)) return Promise.resolve()
-      const ending = { user: id.value, sessions: [sessionOf(session)], why: "by_user" } as const
-      return run(services.logouts.end(workspace, ending))
+      const why = "by_user"
+      const ended = (grant: GrantId) =>
+        note(services.audit, auditContext, { _tag: "GrantRevoked", grant: grantMark(grant), why, by: auditContext.by })
+      return run(services.logouts.end(workspace, { user: id.value, sessions: [sessionOf(session)], why, ended }))
     }
   }
 }

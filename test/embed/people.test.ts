@@ -386,7 +386,11 @@ describe("a host's people", () => {
       ...people,
       signedIn: ({ headers }) => ({ user: "ada", session: headers.get("cookie") ?? "" })
     }
-    const audit: CreateOptions["audit"] = ({ event }) => void (event._tag === "LogoutCallGivenUp" && told.push(event))
+    const revoked: Array<unknown> = []
+    const audit: CreateOptions["audit"] = ({ event }) => {
+      if (event._tag === "LogoutCallGivenUp") told.push(event)
+      if (event._tag === "GrantRevoked") revoked.push([event.why, event.by])
+    }
     await withHost({ owner, clock, audit, housekeeping: false }, async (auth) => {
       const signIn = (session: string) =>
         letIn(auth, session, "openid", {}, { backchannel_logout_uri: "https://127.0.0.1/logout" })
@@ -410,8 +414,11 @@ describe("a host's people", () => {
         option: "grants.endSession session"
       })
       expect(await statuses()).toEqual([200, 200])
+      expect(revoked).toEqual([])
       await auth.grants.endSession("ada", "session=phone")
       expect(await statuses()).toEqual([200, 401])
+      // A guard elsewhere ends at once what the audit stream tells of.
+      expect(revoked).toEqual([["by_user", "host program"]])
       // A call to an address that the server may not reach is given up after a day, and not before.
       await auth.deliver()
       expect(told).toEqual([])
