@@ -87,8 +87,8 @@ export interface BroughtClients {
     identifier: BroughtIdentifier,
     stored: Client | undefined
   ) => Effect.Effect<Client, Fault>
-  /** As it was read, for who needs to know no more of it. */
-  readonly asRead: (workspace: OpenWorkspace, brought: Brought) => Client
+  /** As a request carries it, unless the record was written from what came later: for who needs to know no more of it. */
+  readonly asRead: (workspace: OpenWorkspace, brought: Brought, stored: Client | undefined) => Client
   /** Whether the record can be taken as it is. */
   readonly isFresh: (workspace: OpenWorkspace, client: Client, identifier: string, now: Instant) => boolean
   /** An owner let it in by name: the same for a client that was met already. */
@@ -387,7 +387,14 @@ export const makeBroughtClients = ({
     meet,
     registered,
     prove,
-    asRead: (workspace, brought) => asClient(workspace, undefined, brought, instantOf(clock)),
+    asRead: (workspace, brought, stored) => {
+      const now = instantOf(clock)
+      // A registration that was deleted stays so; a document brings its client back.
+      const counts = brought.document === undefined || (stored !== undefined && isKnown(stored, now))
+      return stored !== undefined && counts && !isNewer(brought, stored)
+        ? stored
+        : asClient(workspace, stored, brought, now)
+    },
     isFresh,
     admit,
     record,

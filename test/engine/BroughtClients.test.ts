@@ -318,7 +318,7 @@ describe("a client that was let in", () => {
         const { brought: carried, client } = yield* meet(world)
         const again = yield* brought.meet(world.workspace, address, carried)
         expect([again.brought, web.asked.length]).toEqual([carried, 1])
-        const read = carried && brought.asRead(world.workspace, carried)
+        const read = carried && brought.asRead(world.workspace, carried, undefined)
         expect<unknown>(read).toEqual({ ...client, workspaceGrant: read?.workspaceGrant ?? "" })
         yield* TestClock.adjust(1)
         web.name = "Renamed"

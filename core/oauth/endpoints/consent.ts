@@ -324,7 +324,7 @@ const meetAgain = Effect.fnUntraced(function* (
     return yield* Effect.catchTag(met, "NoSuchClient", untrusted(waiting))
   }
   const { brought } = waiting
-  const client = stored ?? (brought && services.brought.asRead(workspace, brought))
+  const client = brought === undefined ? stored : services.brought.asRead(workspace, brought, stored)
   return client === undefined ? {} : { client }
 })
 

@@ -350,6 +350,23 @@ describe("an answer to the page of a client, by the document as it is then", () 
       })
     ))
 
+  test.each([
+    ["that its document names only since", 11, "https://app.example.org/moved"],
+    ["after its record's time was over", 32 * 24 * 60, redirectUri]
+  ])("tells a no to the client at an address %s", (_, later, redirect_uri) =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        yield* signInToApp(world, clientAt())
+        yield* minutes(later)
+        web.publish(address, { redirect_uris: [redirect_uri] })
+        const page = yield* ask(world, clientAt(), { redirect_uri })
+        const answer = yield* decide(world, page, "deny")
+        expect(header(answer, "location")).toStartWith(redirect_uri)
+        expect(returned(answer).get("error")).toBe("access_denied")
+      })
+    )
+  )
+
   test("reads it anew for a yes, and keeps when that was", () =>
     withWeb((world, web) =>
       Effect.gen(function* () {
