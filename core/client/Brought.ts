@@ -26,9 +26,16 @@ const noToken = Digest.make("A".repeat(43))
 /** The clocks of two processes that let a client in at once are no further apart. */
 const skew = 5000
 
-/** Longer than any of its grants lasts unused: a client that brings its identifier goes with the last of them. */
-const goesAt = ({ refreshIdleTtl, unusedClientTtl }: Policy, now: Instant, until = now): Instant => {
-  const unused = later(now, Math.max(refreshIdleTtl, unusedClientTtl) + day)
+/** Beyond its freshness, a copy serves what people granted already, so that no client depends on its host's good days. */
+export const servesStaleFor = 7 * day
+
+/**
+ * Longer than any of its grants lasts unused: a client that brings its identifier goes with the last of them. One may be
+ * refreshed while a document is fresh, and then while it is away, before the record is written again.
+ */
+const goesAt = ({ refreshIdleTtl, unusedClientTtl }: Policy, now: Instant, until = now, away = 0): Instant => {
+  const unwritten = day + away
+  const unused = later(now, Math.max(refreshIdleTtl, unusedClientTtl) + unwritten)
   return until > unused ? until : unused
 }
 
@@ -46,7 +53,7 @@ export const clientOf = (
   createdAt: createdAt ?? now,
   madeBy: "itself",
   provenAt: null,
-  expiresAt: goesAt(policy, now, until),
+  expiresAt: goesAt(policy, now, until, document && servesStaleFor),
   disabled: false,
   origin: { identifier, since: later(now, -skew), ...(document && { document }), ...(until !== undefined && { until }) }
 })

@@ -1,6 +1,6 @@
 import { type Clock, Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
-import { type Brought, broughtAs, clientOf, isNewer, renewed } from "../client/Brought.ts"
+import { type Brought, broughtAs, clientOf, isNewer, renewed, servesStaleFor } from "../client/Brought.ts"
 import { type Client, changed, isKnown } from "../client/Client.ts"
 import {
   type BroughtIdentifier,
@@ -37,9 +37,6 @@ export const documentLimits: DocumentLimits = {
   within: 5000,
   freshFor: { least: 5 * minute, most: day }
 }
-
-/** Beyond its freshness, a copy serves what people granted already, so that no client depends on its host's good days. */
-const servesStaleFor = 7 * day
 
 /** How long the host of a stale copy is left alone after it gave nothing. */
 const heldOffFor = 30_000

@@ -41,7 +41,7 @@ describe("a client that brings its identifier", () => {
       createdAt: t0,
       madeBy: "itself",
       provenAt: null,
-      expiresAt: after(31 * day),
+      expiresAt: after(38 * day),
       disabled: false,
       origin: { identifier, since: after(-5000), document: readAt() }
     })
@@ -119,7 +119,7 @@ describe("a record that is brought up to date", () => {
     expect(anew(before(), { about: { client_name: "Now" } })).toEqual({
       ...before(),
       about: { client_name: "Now" },
-      expiresAt: after(32 * day),
+      expiresAt: after(39 * day),
       origin: { identifier, since: after(-5000), document: readAt(after(day)) }
     })
     expect(anew(before({ accessTokenFormat: "jwt" })).accessTokenFormat).toBe("jwt")

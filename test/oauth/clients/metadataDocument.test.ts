@@ -432,6 +432,19 @@ describe("a document that is not there", () => {
     ))
 })
 
+test("what is refreshed while a document is away lasts as long as what is refreshed at any other time", () =>
+  withWeb((world, web) =>
+    Effect.gen(function* () {
+      const { refresh: first } = yield* signInToApp(world, clientAt())
+      web.pages.clear()
+      yield* days(6.9)
+      const { refresh: second } = tokensOf(yield* refresh(world, clientAt(), first))
+      web.publish(address)
+      yield* days(29.9)
+      expect((yield* refresh(world, clientAt(), second)).status).toBe(200)
+    })
+  ))
+
 describe("an owner", () => {
   test("who deletes such a client ends its grants, also where a person lets it in again", () =>
     withWeb((world) =>
