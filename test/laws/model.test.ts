@@ -114,6 +114,46 @@ describe.each([
   })
 })
 
+/** What goes wrong with the documents of clients: a system that is as the core is, save for that. */
+const faultsOfDocuments: Readonly<Record<string, (sound: SystemUnderTest) => Partial<SystemUnderTest>>> = {
+  "a document that is read once and kept for ever": ({ publish }) => {
+    const known = new Set<string>()
+    return {
+      publish: (address, document) =>
+        Effect.suspend(() => {
+          if (known.has(address)) return Effect.void
+          known.add(address)
+          return publish(address, document)
+        })
+    }
+  },
+  "a document that is gone, and lets people in all the same": ({ publish }) => ({
+    publish: (address, document) => (document === null ? Effect.void : publish(address, document))
+  }),
+  "a ban that ends nothing": () => ({ blockHost: () => Effect.succeed(null) }),
+  "a ban that lets others in behind it": ({ blockHost }) => ({
+    blockHost: (workspace, host, blocks) =>
+      Effect.andThen(blockHost(workspace, host, blocks), blockHost(workspace, host, false))
+  })
+}
+
+test.each(Object.entries(faultsOfDocuments))("%s parts the core and the model", async (_fault, faultOf) => {
+  const result = await Effect.runPromise(
+    checkModel(stageWith(faultOf), { seed: scriptSeed, runs: 100, world: { documents: true } })
+  )
+  expect(result._tag).toBe("Falsified")
+})
+
+test(
+  "nothing that documents of clients bring about parts the core and the model",
+  async () => {
+    const runs = Math.ceil(scripts / 4)
+    const result = await Effect.runPromise(checkModel(stage, { seed: scriptSeed, runs, world: { documents: true } }))
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+  },
+  patience
+)
+
 const away: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
 
 /** A system that does some things and says that it could not, where their write was to be struck. */

@@ -43,6 +43,10 @@ const unnoticed: ReadonlyMap<string, string> = new Map([
     "a hint that is past its end, and a client that no person let in, may be known or not (RP-Initiated Logout §4)",
     "being known is one of the two ways"
   ],
+  [
+    "a no to a client that may not be sent back to that address any more may be told on a page (RFC 9700 §4.11.2)",
+    "sending it back is one of the two ways"
+  ],
   ["a token for one resource may be turned away at another (RFC 8707 §3)", "letting it in is one of the two ways"]
 ])
 

@@ -42,6 +42,10 @@ export type Expectation =
   | { readonly _tag: "Refused"; readonly status: ReadonlyArray<number>; readonly error: ReadonlyArray<string> }
   | { readonly _tag: "Registered"; readonly hasSecret: boolean; readonly grants: ReadonlyArray<string> }
   | { readonly _tag: "Pushed" }
+  /** RFC 9110 §15.6.4: 503 and when to come again, and no redirect. */
+  | { readonly _tag: "Away" }
+  /** By the program itself: where its document is. */
+  | { readonly _tag: "Published" }
   /** By the issuer of an assertion: what its client brings here. */
   | { readonly _tag: "Attested" }
   /** What an owner is told who answers a client, or looks at it. */

@@ -1,5 +1,5 @@
 import type { Expectation } from "./Expectation.ts"
-import type { State } from "./State.ts"
+import type { Reading, State } from "./State.ts"
 import type { World } from "./World.ts"
 
 /** One way in which a command may come out. */
@@ -19,6 +19,8 @@ export interface Facts {
   readonly state: State
   /** Rows that are left out, to see that something notices. */
   readonly without: ReadonlySet<string>
+  /** What the document of the asking client came to, where the request is about one. */
+  readonly reading?: Reading | undefined
 }
 
 /** A row: the first whose condition holds decides. */
@@ -42,6 +44,9 @@ export const refused =
   ({ state }: Facts): ReadonlyArray<Outcome> => [
     { expect: { _tag: "Refused", status: typeof status === "number" ? [status] : status, error }, next: state }
   ]
+
+/** What a request needs cannot be had now: to come again, without a word about who asks. */
+export const away = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Away" }, next: state }]
 
 /** Something wrong with a request that changes nothing. */
 export interface Fault<F> {

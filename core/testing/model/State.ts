@@ -1,8 +1,31 @@
-import type { AsserterName, Attest, KeyName, Ref, TrustTerms } from "../script/Command.ts"
+import type { AsserterName, Attest, KeyName, Published, Ref, TrustTerms } from "../script/Command.ts"
 import type { PlaceName, WorkspaceNumber } from "./World.ts"
 
 /** `admin` is there only where the world has APIs; it implies `api`. */
 export type Scope = "api" | "profile" | "admin" | "openid"
+
+/** A metadata document as it was read. */
+export interface Copy {
+  /** The redirect URIs that it names. */
+  readonly names: ReadonlyArray<string>
+  /** Until then nobody asks for it again. */
+  readonly until: number
+}
+
+/** What came of reading one. */
+export type Reading = Copy | Extract<Published, "no client" | "nothing">
+
+/** The metadata document of a client, and what is known of it. */
+export interface ClientDocument {
+  readonly says: Published
+  /** As it was read last. */
+  readonly copy: Copy | null
+  /** As it was when a person let the client in, or when the client proved itself last; `null`: it has no record. */
+  readonly record: Copy | null
+  /** Until then its host may be left alone, since it gave nothing. */
+  readonly restsUntil: number
+  readonly isBlocked: boolean
+}
 
 export interface Client {
   readonly ref: Ref
@@ -32,6 +55,8 @@ export interface Client {
   readonly heldUnder: number | null
   readonly isDeleted: boolean
   readonly deletedAt: number | null
+  /** Of one that brings it. Its `redirects` are all that it may name. */
+  readonly document?: ClientDocument | undefined
 }
 
 /** What a request with the scope `openid` asks to be told, and whether its client outlives the session. */
@@ -72,6 +97,9 @@ export interface Page extends Asked {
   /** The one place that it is about, or whether the person chooses one on it. */
   readonly place?: PlaceName | undefined
   readonly chooses?: boolean | undefined
+  /** The client's document, as the page was drawn for it, and whether that client ended since: by a ban, or forgotten. */
+  readonly document?: Copy | undefined
+  readonly isOutlived?: boolean | undefined
   readonly until: number
   readonly decided: "approve" | "deny" | null
   readonly decidedBy: string | null
@@ -99,6 +127,7 @@ export type Death =
   | "session ended"
   | "left the place"
   | "connection ended"
+  | "host blocked"
 
 /** Named after the `Decide` or the `Bring` that began it, or after the client that acts alone. */
 export type GrantName = `grant#${Ref}` | `service#${Ref}` | `asserted#${Ref}`
@@ -321,9 +350,19 @@ export const keptWhenRegistered = 30 * day
 /** A use without a person is noted once a day, so this much is sure. */
 export const keptWhenUsed = 29 * day
 
-/** A client that no person has let in may be swept where it was not used; from then on nothing is promised about it. */
+/**
+ * A client that no person has let in may be swept where it was not used; from then on nothing is promised about it. One
+ * that brings a document is met all the same.
+ */
 export const isInDoubt = (state: State, client: Client): boolean =>
-  !client.hasCompletedAFlow && state.now >= client.keptUntil
+  client.document === undefined && !client.hasCompletedAFlow && state.now >= client.keptUntil
+
+/** A client that brings a document goes with the last of what people let it have: then it may be new here, or not yet. */
+export const mayBeForgotten = (state: State, { document, ref }: Client): boolean =>
+  document !== undefined &&
+  ![...state.grants.values()].some(
+    ({ client, turnedAt }) => client === ref && state.now < turnedAt + keptWhenRegistered
+  )
 
 /** What an issuer brought is worth something as long as that is trusted, and as it was then. */
 const isVouchedFor = ({ clients, trusted }: State, { asserted, client }: Grant): boolean =>

@@ -48,6 +48,8 @@ export interface World {
   readonly signers?: boolean
   /** Every API asks for JWTs (RFC 9068). A system other than the core has no part in it either. */
   readonly jwts?: boolean
+  /** There are clients that bring a metadata document. A system other than the core has no part in it either. */
+  readonly documents?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
@@ -88,6 +90,18 @@ export const longestSigned = 5 * minute
 /** How far the clock of an issuer of assertions may be off, and how far away the end of one may be. */
 export const assertionLeeway = 10 * second
 export const longestAssertion = 60 * minute
+
+/** How long the metadata documents of scripts may be kept, as they say (Client ID Metadata Document §5.2). */
+export const documentKept = 10 * minute
+
+/** How long after that a client goes on with what people let it have, while its document cannot be had. */
+export const documentStale = 7 * day
+
+/** How long a host that gave no document may be left alone. */
+export const documentRest = 30 * second
+
+/** How far the clocks of two processes may be apart: so long an owner waits who takes a ban back. */
+export const clocksApart = 5 * second
 
 /** The settings of a server without any configuration. */
 export const defaultWorld: World = {

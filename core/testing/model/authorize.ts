@@ -1,9 +1,10 @@
 import type { Authorize, ClaimsAsked, Push } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
+import { isCopy, redirectsOf } from "./document.ts"
 import { drawnFor, offerOf, placesOf } from "./place.ts"
-import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
+import { type Alternative, away, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
-import { type Client, type IdToken, type Scope, sealingKey, withPage } from "./State.ts"
+import { type Client, type IdToken, mayBeForgotten, type Scope, sealingKey, withPage } from "./State.ts"
 import { grantable } from "./scope.ts"
 
 export interface AuthorizeFacts extends Facts {
@@ -24,7 +25,7 @@ const wishes = ({ prompt }: AuthorizeFacts["command"]): ReadonlyArray<string> =>
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?(?=[/?]|$)/
 
 /** RFC 8252 §7.3: the port of a loopback URI is chosen when the app runs. Everything else is the same text. */
-const fits = (sent: string, registered: string): boolean =>
+export const fits = (sent: string, registered: string): boolean =>
   sent === registered ||
   (loopback.test(sent) &&
     loopback.test(registered) &&
@@ -42,6 +43,7 @@ const sentBack =
     const { state, world, client, redirect, command } = facts
     if (client?.hasCompletedAFlow === false) return page(facts)
     return [
+      ...(client !== undefined && mayBeForgotten(state, client) ? page(facts) : []),
       {
         expect: {
           _tag: "SentBack",
@@ -184,6 +186,7 @@ const askingRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
         next: withPage(facts.state, {
           ...askedBy(facts),
           ...drawnFor(offerTo(facts), facts.scope),
+          document: isCopy(facts.reading) ? facts.reading : undefined,
           request: null,
           until: facts.state.now + facts.world.consentTtl,
           decided: null,
@@ -199,6 +202,11 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
     name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
     when: ({ client, command }) => client === undefined || client.isDeleted || command.twice === "client_id",
     gives: page
+  },
+  {
+    name: "where a client's document cannot be had, a page says so (issue 24)",
+    when: ({ reading }) => reading === "nothing",
+    gives: away
   },
   {
     name: "a redirect URI that is not registered gets a page and no redirect (RFC 6749 §4.1.2.1)",
@@ -224,7 +232,10 @@ export const readAsked = <C extends AuthorizeFacts["command"]>(facts: Facts, com
     command,
     client,
     redirect,
-    redirectFits: redirect !== null && (client?.redirects ?? []).some((registered) => fits(redirect, registered)),
+    redirectFits:
+      redirect !== null &&
+      client !== undefined &&
+      redirectsOf(client, facts.reading).some((registered) => fits(redirect, registered)),
     scope,
     target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0),
     hint: scope.includes("openid") ? facts.state.idTokens.get(command.hint ?? 0) : undefined,

@@ -1,14 +1,18 @@
 import type { Decide } from "../script/Command.ts"
+import { redirectsNamed } from "../script/redirectText.ts"
+import { fits } from "./authorize.ts"
+import { lettingIn, redirectsOf } from "./document.ts"
 import { type Chosen, chosenOn, placesOf } from "./place.ts"
-import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { type Alternative, away, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
 import {
   type Client,
+  type Copy,
   dead,
   type Grant,
+  mayBeForgotten,
   type Page,
   type State,
   sealingKey,
-  withClient,
   withGrant,
   withPage
 } from "./State.ts"
@@ -24,14 +28,20 @@ interface DecideFacts extends Facts {
 const isPlaceless = ({ chosen, command }: DecideFacts): boolean =>
   command.decision === "approve" && (chosen === "not theirs" || chosen === "none chosen")
 
+/** As a person is asked about a client that nobody knows, who was asked about one that was known. */
+const isNewByNow = ({ client, command, page, state }: DecideFacts): boolean =>
+  command.decision === "approve" &&
+  client !== undefined &&
+  (page?.isOutlived === true || (client.hasCompletedAFlow && mayBeForgotten(state, client)))
+
 const consentAgain = ({ client, state, world }: DecideFacts): ReadonlyArray<Outcome> => [
   { expect: { _tag: "ConsentAgain", issuer: world.issuers[client?.workspace ?? 0] }, next: state }
 ]
 
-/** Where a place is wanted as well, either may be told: nothing is written in both cases. */
+/** Where more is wanted as well, either may be told: nothing is written in both cases. */
 const nothingMore = (facts: DecideFacts): ReadonlyArray<Outcome> => [
   ...readablePage(facts),
-  ...(isPlaceless(facts) ? consentAgain(facts) : [])
+  ...(isPlaceless(facts) || isNewByNow(facts) ? consentAgain(facts) : [])
 ]
 
 const readablePage = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
@@ -75,11 +85,40 @@ const approved = (facts: DecideFacts, at?: Exclude<Chosen, string>): ReadonlyArr
     turnedAt: state.now,
     death: null
   }
-  return told(
-    facts,
-    null,
-    withClient(answered(withGrant(state, grant), page, "approve"), { ...client, heldUnder: null })
-  )
+  const begun = answered(state, page, "approve")
+  const letIn = lettingIn(begun, { ...client, heldUnder: null })
+  return [
+    ...letIn.flatMap((next) => told(facts, null, withGrant(next, grant))),
+    ...(isNewByNow(facts) ? consentAgain(facts) : [])
+  ]
+}
+
+/** A client with a document may be let in anew with it. */
+const clickedAgain = (facts: DecideFacts): ReadonlyArray<Outcome> => {
+  const { client, state } = facts
+  const letIn = client?.document === undefined ? [] : lettingIn(state, client)
+  return [state, ...letIn].flatMap((next) => nothingMore({ ...facts, state: next }))
+}
+
+/** The document is another than the page was drawn for: any change of it is to be asked about again. */
+const isDrawnForAnother = ({ client, page, reading }: DecideFacts): boolean =>
+  client !== undefined &&
+  reading !== undefined &&
+  page?.document !== undefined &&
+  redirectsOf(client, reading).join(" ") !== page.document.names.join(" ")
+
+/** Whether something that was read since the page was drawn, or could be read now, names the redirect URI no more. */
+const mayBeUnreachable = ({ client, page }: DecideFacts): boolean => {
+  const drawn = page?.document
+  if (client?.document === undefined || drawn === undefined) return false
+  const { copy, isBlocked, record, says } = client.document
+  const isLater = (one: Copy | null): one is Copy => one !== null && one.until > drawn.until
+  const later = [
+    ...[copy, record].filter(isLater).map(({ names }) => names),
+    redirectsNamed(client.redirects, says) ?? drawn.names
+  ]
+  const isGone = later.some((names) => !names.some((named) => fits(page?.redirect ?? "", named)))
+  return isBlocked || page?.isOutlived === true || isGone
 }
 
 const grantOf = (state: State, page: Page | undefined): Grant | undefined =>
@@ -108,6 +147,22 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
     gives: readablePage
   },
   {
+    name: "a page from before a ban lets nobody in, though it may once that is taken back (issue 24: an owner stays in charge)",
+    when: ({ command, page, reading }) =>
+      page?.isOutlived === true && command.decision === "approve" && reading === undefined,
+    gives: readablePage
+  },
+  {
+    name: "nobody lets in a client whose document cannot be had (issue 24)",
+    when: ({ reading }) => reading === "nothing",
+    gives: away
+  },
+  {
+    name: "a page that was drawn for another document lets nobody in (issue 24: what changes between fetch and consent)",
+    when: isDrawnForAnother,
+    gives: nothingMore
+  },
+  {
     name: "what one person answered for a device, nobody else answers again",
     when: ({ page }) => page != null && page.decidedBy !== null && page.decidedBy !== page.user,
     gives: readablePage
@@ -117,7 +172,7 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
     when: ({ page, command, state }) =>
       // An approval that was struck before its grant began is finished by the next one.
       page?.decided === "approve" && command.decision === "approve" && grantOf(state, page) !== undefined,
-    gives: nothingMore
+    gives: clickedAgain
   },
   {
     name: "a page that was open for too long decides nothing",
@@ -141,6 +196,11 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
       return command.decision === "deny" && grant !== undefined && grant.generation > 0 && grant.death === null
     },
     gives: readablePage
+  },
+  {
+    name: "a no to a client that may not be sent back to that address any more may be told on a page (RFC 9700 §4.11.2)",
+    when: (facts) => facts.command.decision === "deny" && mayBeUnreachable(facts),
+    gives: (facts) => [...denied(facts), ...readablePage(facts)]
   },
   {
     name: "denying sends back access_denied and grants nothing (RFC 6749 §4.1.2.1)",

@@ -2,7 +2,7 @@ import type { Housekeeping, Ref, Wait } from "../script/Command.ts"
 import type { Alternative, Facts } from "./Rule.ts"
 import { type Client, type State, sealingKey } from "./State.ts"
 
-const silently = (rule: string, next: State): ReadonlyArray<Alternative> => [
+export const silently = (rule: string, next: State): ReadonlyArray<Alternative> => [
   { rule, expect: { _tag: "Silence" }, next }
 ]
 

@@ -7,6 +7,7 @@ import { clientCredentials } from "./clientCredentials.ts"
 import { decide } from "./decide.ts"
 import { deleteClient } from "./deleteClient.ts"
 import { askDevice, enter, poll } from "./device.ts"
+import { blockHost, publish, readingsOf } from "./document.ts"
 import { endSession } from "./endSession.ts"
 import { allowExchange, exchange } from "./exchange.ts"
 import { introspect } from "./introspect.ts"
@@ -26,13 +27,19 @@ import { signOut } from "./signOut.ts"
 /** All the ways in which a step may come out; nothing where it speaks of something that never came to be. */
 export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
   const spent = withProofSpent(facts, step)
-  return predicted(facts, step).map((alternative) => ({ ...alternative, next: spent(alternative.next) }))
+  return readingsOf(facts, step).flatMap((read) =>
+    predicted({ ...facts, ...read }, step).map((alternative) => ({ ...alternative, next: spent(alternative.next) }))
+  )
 }
 
 const predicted = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
   switch (step._tag) {
     case "Register":
       return register(facts, step)
+    case "Publish":
+      return publish(facts, step)
+    case "BlockHost":
+      return blockHost(facts, step)
     case "Authorize":
       return authorize(facts, step)
     case "Push":

@@ -1,5 +1,5 @@
 import type { Proof, Ref, SignedAs, Step } from "../script/Command.ts"
-import { type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
+import { away, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
 import { type Client, type Spent, type State, withSpent } from "./State.ts"
 import { longestSigned, signerLeeway } from "./World.ts"
 
@@ -38,6 +38,21 @@ export const proofRules: ReadonlyArray<Rule<ProofFacts>> = [
   {
     name: "an unknown or deleted client proves nothing",
     when: ({ presenter }) => presenter === undefined || presenter.isDeleted,
+    gives: nothingProven
+  },
+  {
+    name: "a client whose host an owner blocked proves nothing (issue 24: an owner stays in charge)",
+    when: ({ presenter }) => presenter?.document?.isBlocked === true,
+    gives: nothingProven
+  },
+  {
+    name: "a client whose document cannot be had comes again, and is not told that it is unknown (issue 24)",
+    when: ({ reading }) => reading === "nothing",
+    gives: away
+  },
+  {
+    name: "a document of which no client comes proves nothing (Client ID Metadata Document §4)",
+    when: ({ reading }) => reading === "no client",
     gives: nothingProven
   },
   {

@@ -1,4 +1,6 @@
 import type { Redeem } from "../script/Command.ts"
+import { fits } from "./authorize.ts"
+import { redirectsOf } from "./document.ts"
 import { forgery, provenKey } from "./keys.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import {
@@ -81,6 +83,13 @@ const faults: ReadonlyArray<Fault<RedeemFacts>> = [
   {
     name: "the redirect URI must be the one of the request (RFC 6749 §4.1.3)",
     when: ({ command }) => command.redirect === "other",
+    errors: ["invalid_grant"]
+  },
+  {
+    name: "a redirect URI that a document names no more is gone for the codes that were sent there (issue 24)",
+    when: ({ grant, presenter, reading }) =>
+      presenter?.document !== undefined &&
+      !redirectsOf(presenter, reading).some((named) => fits(grant?.redirect ?? "", named)),
     errors: ["invalid_grant"]
   },
   {

@@ -1,7 +1,7 @@
 import { type ClientKind, hasNoSecret, type OddRegistration, type Register } from "../script/Command.ts"
 import { ownGrantTypes } from "./ownGrant.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
-import { keptWhenRegistered, sealingKey, withClient } from "./State.ts"
+import { type Client, keptWhenRegistered, sealingKey, withClient } from "./State.ts"
 import type { World } from "./World.ts"
 
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
@@ -33,6 +33,33 @@ const grantsOf = (kind: ClientKind, world: World): ReadonlyArray<string> => {
   return kind === "both" ? [...code, ...alone, ...ownGrantTypes(world).map(({ name }) => name)] : code
 }
 
+const madeBy = ({ command, state, world }: RegisterFacts): Client => {
+  const grants = grantsOf(command.kind, world)
+  const ownGrants = ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : []))
+  // An owner's is written at once, and one that a grant type of the host's own may give tokens before.
+  const isHeld = world.rowsAtConsent === true && command.kind !== "enterprise" && ownGrants.length === 0
+  return {
+    ref: command.id,
+    workspace: command.workspace,
+    isPublic: hasNoSecret(command.kind),
+    isTold: command.isTold === true,
+    mayUseCodes: grants.includes("authorization_code"),
+    mayActAlone: grants.includes("client_credentials"),
+    mayAskByDevice: grants.includes(deviceGrant),
+    signsWith: command.kind === "signer" ? "first" : null,
+    bringsAssertions: grants.includes(assertionGrant),
+    ownGrants,
+    redirects: command.redirects,
+    serves: null,
+    answer: null,
+    keptUntil: state.now + keptWhenRegistered,
+    hasCompletedAFlow: command.kind === "enterprise",
+    heldUnder: isHeld ? sealingKey(state) : null,
+    isDeleted: false,
+    deletedAt: null
+  }
+}
+
 export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
   {
     name: "a redirect URI that must not be is refused (RFC 7591 §3.2.2)",
@@ -55,39 +82,30 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
     gives: refused(400, "invalid_client_metadata")
   },
   {
+    name: "a program with a metadata document is its address, and asks nobody (Client ID Metadata Document §3)",
+    when: ({ command }) => command.kind === "document",
+    gives: (facts) => [
+      {
+        expect: { _tag: "Published" },
+        next: withClient(facts.state, {
+          ...madeBy(facts),
+          heldUnder: null,
+          document: { says: "all", copy: null, record: null, restsUntil: 0, isBlocked: false }
+        })
+      }
+    ]
+  },
+  {
     name: "a client is registered with what it may do (RFC 7591 §3.2.1)",
     when: () => true,
-    gives: ({ state, command, world }) => {
-      const grants = grantsOf(command.kind, world)
-      const isPublic = hasNoSecret(command.kind)
+    gives: (facts) => {
+      const { state, command, world } = facts
       const own = world.methods.find(({ name }) => command.kind === `by ${name}`)
-      const hasSecret = own?.issuesSecret ?? !(isPublic || command.kind === "signer")
-      const ownGrants = ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : []))
-      // An owner's is written at once, and one that a grant type of the host's own may give tokens before.
-      const isHeld = world.rowsAtConsent === true && command.kind !== "enterprise" && ownGrants.length === 0
+      const hasSecret = own?.issuesSecret ?? !(hasNoSecret(command.kind) || command.kind === "signer")
       return [
         {
-          expect: { _tag: "Registered", hasSecret, grants },
-          next: withClient(state, {
-            ref: command.id,
-            workspace: command.workspace,
-            isPublic,
-            isTold: command.isTold === true,
-            mayUseCodes: grants.includes("authorization_code"),
-            mayActAlone: grants.includes("client_credentials"),
-            mayAskByDevice: grants.includes(deviceGrant),
-            signsWith: command.kind === "signer" ? "first" : null,
-            bringsAssertions: grants.includes(assertionGrant),
-            ownGrants,
-            redirects: command.redirects,
-            serves: null,
-            answer: null,
-            keptUntil: state.now + keptWhenRegistered,
-            hasCompletedAFlow: command.kind === "enterprise",
-            heldUnder: isHeld ? sealingKey(state) : null,
-            isDeleted: false,
-            deletedAt: null
-          })
+          expect: { _tag: "Registered", hasSecret, grants: grantsOf(command.kind, world) },
+          next: withClient(state, madeBy(facts))
         }
       ]
     }

@@ -47,6 +47,8 @@ export const needs = (step: Step): ReadonlyArray<string> => {
     case "ClientCredentials":
     case "OwnGrant":
       return [`client#${step.by}`]
+    case "Publish":
+    case "BlockHost":
     case "AllowExchange":
     case "AnswerClient":
       return [`client#${step.client}`]

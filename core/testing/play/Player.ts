@@ -1,12 +1,21 @@
 import { Effect } from "effect"
 import type { HttpResponse } from "../../http/Http.ts"
 import { resourceText } from "../model/resource.ts"
-import type { World } from "../model/World.ts"
-import type { Enter, Fault, Script, SignOut, Step } from "../script/Command.ts"
+import { clocksApart, type World } from "../model/World.ts"
+import type { BlockHost, Enter, Fault, Publish, Script, SignOut, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
 import { assertionOf } from "./proofs.ts"
 import { locationOf } from "./reading.ts"
-import { entering, headersOf, metadataOf, requestOf, type Sending, signingOut } from "./requestOf.ts"
+import {
+  documentAddress,
+  documentOf,
+  entering,
+  headersOf,
+  metadataOf,
+  requestOf,
+  type Sending,
+  signingOut
+} from "./requestOf.ts"
 import { type Scenario, scenarioOf } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
@@ -56,6 +65,23 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
     return location === null ? answer : yield* by(followed(location.text))
   })
 
+  const passed = (millis: number) =>
+    Effect.map(system.pass(millis), () => {
+      now += millis
+    })
+
+  const published = ({ client, says }: Pick<Publish, "client" | "says">) => {
+    const registered = scenario.register(client)
+    const document = registered === undefined ? null : documentOf(registered, says)
+    return system.publish(documentAddress(client), document)
+  }
+
+  const blocked = ({ blocks, client }: BlockHost) => {
+    const { host } = new URL(documentAddress(client))
+    const said = system.blockHost(scenario.register(client)?.workspace ?? 0, host, blocks)
+    return blocks ? said : Effect.tap(said, () => passed(clocksApart + 1))
+  }
+
   const left = Effect.fnUntraced(function* (step: SignOut, ledger: Ledger) {
     const { page, posted } = signingOut({ world, scenario, ledger, now }, step)
     const signedIn = step.who === null ? null : { workspace: step.workspace, user: step.who }
@@ -67,10 +93,7 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
   const play: Player["play"] = (step, ledger) => {
     switch (step._tag) {
       case "Wait":
-        return Effect.map(system.pass(step.millis), () => {
-          now += step.millis
-          return null
-        })
+        return Effect.as(passed(step.millis), null)
       case "Housekeeping":
         switch (step.what) {
           case "add a key":
@@ -89,10 +112,18 @@ export const playWith = (system: SystemUnderTest, world: World, scenario: Scenar
       case "AnswerClient":
         return system.answerClient(step.workspace, ledger.get(`client#${step.client}`) ?? "", step.says)
       case "Register":
+        if (step.kind === "document" && step.odd === null) {
+          const address = documentAddress(step.id)
+          return Effect.as(published({ client: step.id, says: "all" }), answerOf({ client_id: address }))
+        }
         // What an owner gives a client, it cannot register for by itself.
         return step.kind === "enterprise" && step.odd === null
           ? system.registerForOwner(step.workspace, metadataOf(world, step))
           : asked(step, ledger)
+      case "Publish":
+        return Effect.as(Effect.andThen(published(step), passed(1)), null)
+      case "BlockHost":
+        return blocked(step)
       case "TrustIssuer":
         return system.trust(step.workspace, step.issuer, step.terms)
       case "Attest": {

@@ -95,6 +95,10 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
       return json(expect.status[0] ?? 400, { error: expect.error[0] })
     case "Pushed":
       return json(201, { request_uri: `request-${step.id}`, expires_in: pushedTtl / 1000 })
+    case "Away":
+      return bare(503, ["retry-after", "30"])
+    case "Published":
+      return json(200, { client_id: `client-${step.id}` })
     case "Attested":
       return json(200, { assertion: `assertion-${step.id}` })
     case "Answered":

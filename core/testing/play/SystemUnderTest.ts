@@ -35,6 +35,10 @@ export interface SystemUnderTest {
     client: string,
     says: AnswerClient["says"]
   ) => Effect.Effect<HttpResponse>
+  /** What a fetcher finds at an address of https from now on; `null`: nothing. */
+  readonly publish: (address: string, document: object | null) => Effect.Effect<void>
+  /** An owner takes no documents of clients from a host any more, or again. */
+  readonly blockHost: (workspace: WorkspaceNumber, host: string, blocks: boolean) => Effect.Effect<HttpResponse | null>
   /** An owner registers a client that sends this, and is answered as the client would be (RFC 7591 §3.2.1). */
   readonly registerForOwner: (workspace: WorkspaceNumber, metadata: object) => Effect.Effect<HttpResponse>
   /** An owner trusts an issuer of assertions (RFC 7523), or on other terms; `null`: no more. */

@@ -56,6 +56,7 @@ export const scriptOf = (
   const dice = makeDice(seed)
   const of = (...residues: ReadonlyArray<number>) => residues.includes(seed % 128)
   const signOuts = of(15, 22, 31, 50, 54, 63, 79, 95, 118)
+  const documents = own?.documents ?? of(5, 12, 24, 37, 44, 69, 92, 101)
   // By the seed and no chance, so that the others mean what they meant before there were keys and all that followed.
   const more = {
     keys: seed % 4 === 0,
@@ -75,7 +76,9 @@ export const scriptOf = (
     ...(more.owners && !of(88) ? { workspaceAccess: "approved" as const } : {}),
     ...(of(25, 57, 73, 120) ? { rowsAtConsent: true } : {})
   }
-  const world = { ...dice.pick(worlds(seed, firstMorning)), ...more, ...asking, ...own }
+  // A client with a document asks as all others do, so that it has scripts of its own.
+  const drawn = documents ? { documents } : { ...more, ...asking }
+  const world = { ...dice.pick(worlds(seed, firstMorning)), ...drawn, ...own }
   return { world, script: generate(dice, world, longest) }
 }
 

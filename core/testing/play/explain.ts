@@ -1,6 +1,7 @@
 import type { HttpResponse } from "../../http/Http.ts"
 import { letIn } from "../model/bring.ts"
 import { paced } from "../model/device.ts"
+import { readingsOf } from "../model/document.ts"
 import type { Expectation } from "../model/Expectation.ts"
 import { predict } from "../model/predict.ts"
 import { withProofSpent } from "../model/proof.ts"
@@ -115,11 +116,21 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 const isRecognised = (step: Step): boolean =>
   ["Redeem", "Poll", "Refresh", "Bring", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
 
+/** What may have been read of a client's document before anything is decided, and in how many writes that was kept. */
+const readFor = (state: State, step: Step): ReadonlyArray<{ readonly state: State; readonly writes: number }> =>
+  readingsOf({ state }, step).map(({ state: read }) => {
+    const isKept = [...read.clients].some(
+      ([ref, { document }]) => document?.record != null && document.record !== state.clients.get(ref)?.document?.record
+    )
+    // The client, and that it was changed, for other processes.
+    return { state: read, writes: isKept ? 2 : 0 }
+  })
+
 /** The first write that is about what was asked: what proves a client or a key is remembered before anything is decided. */
-const ownWrite = (step: Step): number => {
+const ownWrite = (step: Step, before = 0): number => {
   const isSigned = "signed" in step && step.signed !== undefined
   const isProven = step._tag !== "Rekey" && "key" in step && step.key !== undefined
-  return 1 + Number(isSigned) + Number(isProven)
+  return 1 + before + Number(isSigned) + Number(isProven)
 }
 
 /** Whether the write that was struck was done. */
@@ -130,11 +141,13 @@ const withFlowsOf = (before: State, after: State): State => ({
   ...after,
   clients: new Map(
     [...after.clients].map(([ref, client]) => {
-      const { hasCompletedAFlow, heldUnder, keptUntil } = before.clients.get(ref) ?? {
+      const { document, hasCompletedAFlow, heldUnder, keptUntil } = before.clients.get(ref) ?? {
         ...client,
         hasCompletedAFlow: false
       }
-      return [ref, { ...client, hasCompletedAFlow, heldUnder, keptUntil }]
+      const own = { ...client, hasCompletedAFlow, heldUnder, keptUntil }
+      if (client.document === undefined) return [ref, own]
+      return [ref, { ...own, document: { ...client.document, record: document?.record ?? null } }]
     })
   )
 })
@@ -142,11 +155,14 @@ const withFlowsOf = (before: State, after: State): State => ({
 const withAndWithoutFlows = (before: State, nexts: ReadonlyArray<State>): ReadonlyArray<State> =>
   nexts.flatMap((next) => (next === before ? [next] : [next, withFlowsOf(before, next)]))
 
-/** An answer to a device, or to a pushed request, is written apart from the grant that it begins or ends. */
-const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> =>
-  step._tag === "Decide" && before.pages.get(step.page)?.request != null
-    ? [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
-    : []
+/** An answer to a device, or to a pushed request, and a client with a document are written apart from the grant. */
+const halfDone = (before: State, step: Step, next: State): ReadonlyArray<State> => {
+  const page = step._tag === "Decide" ? before.pages.get(step.page) : undefined
+  if (step._tag !== "Decide" || page === undefined) return []
+  const isApart = page.request !== null || before.clients.get(page.client)?.document !== undefined
+  if (!isApart) return []
+  return [step.decision === "approve" ? { ...next, grants: before.grants } : { ...before, grants: next.grants }]
+}
 
 /** The grants that end with a session, a place or a connection, each by a write of its own. */
 const endedBy = (before: State, { _tag }: Step, next: State): ReadonlyArray<Grant> =>
@@ -181,9 +197,15 @@ const explainTrouble = (
     return { ...explained, states: withAndWithoutFlows(state, explained.states) }
   }
   const facts = { world: evidence.world, state, without: none }
-  const own = ownWrite(step)
+  const read = readFor(state, step)
+  const own = read.map(({ writes }) => ownWrite(step, writes))
   const isOfKey = fault.write === "signing key"
-  if (alone && fault.what === "lost, applied" && (isOfKey || fault.write === own) && isRecognised(step)) {
+  if (
+    alone &&
+    fault.what === "lost, applied" &&
+    (isOfKey || own.every((write) => fault.write === write)) &&
+    isRecognised(step)
+  ) {
     const complaint = "a write that was applied was not recognised when its answer was lost"
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }
@@ -193,7 +215,9 @@ const explainTrouble = (
   const mayHaveHappened =
     !alone ||
     leaveTogether ||
-    (fault.write !== "signing key" && (fault.write > own || (fault.write === own && wasApplied(fault))))
+    own.some(
+      (write) => fault.write !== "signing key" && (fault.write > write || (fault.write === write && wasApplied(fault)))
+    )
   const partly = (next: State) => [...halfDone(state, step, next), ...partlyEnded(state, step, next)]
   const nexts = withAndWithoutFlows(state, [...predicted, ...predicted.flatMap(partly)])
   // That a device polled was noted, and whom an issuer names let in, before anything was written.
@@ -201,7 +225,10 @@ const explainTrouble = (
   // What a client signed is remembered by the first write, or not; the key that signs is made beside that.
   const spent = withProofSpent(facts, step)
   const isSpent = fault.write !== 1 || wasApplied(fault)
-  const before = [state, early].flatMap((one) => (alone && !isOfKey ? [isSpent ? spent(one) : one] : [one, spent(one)]))
+  const reading = read.flatMap((one) => (one.state === state ? [] : [one.state, withFlowsOf(state, one.state)]))
+  const before = [state, early, ...reading].flatMap((one) =>
+    alone && !isOfKey ? [isSpent ? spent(one) : one] : [one, spent(one)]
+  )
   return {
     states: mayHaveHappened ? [...before, ...nexts] : before,
     rules: ["a struck write answers 503"],

@@ -12,10 +12,17 @@ import {
   setServedResource
 } from "../../engine/administerClients.ts"
 import { endAll } from "../../engine/administerGrants.ts"
-import { changeIssuer, removeIssuer, trustIssuer } from "../../engine/administerWorkspace.ts"
+import {
+  blockClientHost,
+  changeIssuer,
+  removeIssuer,
+  trustIssuer,
+  unblockClientHost
+} from "../../engine/administerWorkspace.ts"
 import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
+import { type Document, DocumentFault, Documents } from "../../ports/Documents.ts"
 import { Entropy } from "../../ports/Entropy.ts"
 import { allowances, Limiter } from "../../ports/Limiter.ts"
 import { Pages } from "../../ports/Pages.ts"
@@ -25,7 +32,7 @@ import { Signatures } from "../../ports/Signatures.ts"
 import { Storage, type StorageUnavailable } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { ClientId, PlaceId, UserId } from "../../rules/Id.ts"
-import { Instant } from "../../rules/Instant.ts"
+import { hasPassed, Instant, later } from "../../rules/Instant.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
 import { type Contended, TooManyRequests } from "../../rules/Refusal.ts"
 import { ResourceAddress } from "../../rules/Resource.ts"
@@ -36,6 +43,7 @@ import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.t
 import { drawFrom } from "../Draw.ts"
 import {
   deviceTtl,
+  documentKept,
   type PlaceName,
   placeScopes,
   pushedTtl,
@@ -189,6 +197,27 @@ const paceOfDevices = (now: () => number): Limiter["Service"] => {
   }
 }
 
+/** What scripts publish, as a fetcher finds it that keeps it for as long as it may: a process that is killed loses none of that. */
+const networkOf = (published: ReadonlyMap<string, object>, now: () => number): Documents["Service"] => {
+  const kept = new Map<string, Document>()
+  return {
+    post: Documents.none.post,
+    fetch: (address, _limits, asOf) =>
+      Effect.suspend(() => {
+        const at = Instant.make(now())
+        const known = kept.get(address)
+        if (known !== undefined && !hasPassed(known.freshUntil, at) && known.fetchedAt >= (asOf ?? known.fetchedAt)) {
+          return Effect.succeed(known)
+        }
+        const found = published.get(address)
+        if (found === undefined) return Effect.fail(new DocumentFault({ reason: "status" }))
+        const document = { body: JSON.stringify(found), fetchedAt: at, freshUntil: later(at, documentKept) }
+        kept.set(address, document)
+        return Effect.succeed(document)
+      })
+  }
+}
+
 const told = (outcome: string): HttpResponse => ({ status: 200, headers: [], body: JSON.stringify({ outcome }) })
 
 const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
@@ -231,6 +260,8 @@ export const inProcess = Effect.fnUntraced(function* (
   const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
   const known: Known = { belonging: new Map(), guests: new Set() }
   const limiter = paceOfDevices(clock.now)
+  const published = new Map<string, object>()
+  const network = networkOf(published, clock.now)
   const start = makeTessera({ policy: policyOf(world), ...rows }).pipe(
     Effect.provide(
       Layer.mergeAll(
@@ -246,7 +277,8 @@ export const inProcess = Effect.fnUntraced(function* (
         // Without it the core knows no keys.
         [world.keys, world.openId, world.assertions, world.signers, world.jwts].includes(true)
           ? Layer.succeed(Signatures, scriptSignatures(signatures))
-          : Layer.empty
+          : Layer.empty,
+        world.documents === true ? Layer.succeed(Documents, network) : Layer.empty
       ),
       { local: true }
     ),
@@ -300,6 +332,20 @@ export const inProcess = Effect.fnUntraced(function* (
         )
       ),
     signIn: (_workspace, user) => Effect.succeed([["cookie", `person=${user}`]]),
+    publish: (address, document) =>
+      Effect.sync(() => {
+        if (document === null) published.delete(address)
+        else published.set(address, document)
+      }),
+    blockHost: (number, host, blocks) => {
+      const { services } = server
+      const said = Effect.gen(function* () {
+        const workspace = yield* services.openings.open(workspaceAt(number))
+        if (blocks) yield* blockClientHost(services, byOwner(number), workspace, host)
+        else yield* unblockClientHost(services, byOwner(number), workspace, host)
+      })
+      return done(Effect.catchTag(said, ["BadHost", "OtherIssuer"], Effect.die))
+    },
     registerForOwner: (number, metadata) => {
       const { services } = server
       const made = Effect.gen(function* () {

@@ -379,6 +379,13 @@ export const mismatch = (expect: Expectation, comparing: Comparing): Complaint =
       return refused(comparing, expect)
     case "Pushed":
       return pushed(comparing)
+    case "Away":
+      return first(
+        status(comparing, 503),
+        noRedirect(comparing),
+        unless(headerOf(comparing.response, "retry-after") !== null, "it is not told when to come again")
+      )
+    case "Published":
     case "Attested":
       return status(comparing, 200)
     case "Answered":

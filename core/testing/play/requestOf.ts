@@ -15,6 +15,7 @@ import {
   type KeyName,
   type Poll,
   type Proof,
+  type Published,
   type Push,
   type Redeem,
   type Ref,
@@ -26,7 +27,7 @@ import {
   type Step,
   type Visit
 } from "../script/Command.ts"
-import { redirectText } from "../script/redirectText.ts"
+import { redirectsNamed, redirectText } from "../script/redirectText.ts"
 import { readDeviceForm, readSignOutForm } from "./ConsentForm.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
 import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
@@ -235,6 +236,25 @@ export const metadataOf = (world: World, step: Register): object => {
       const own = world.methods.find(({ name }) => step.kind === `by ${name}`)
       return { ...usual, ...own?.metadata, token_endpoint_auth_method: own?.name }
     }
+  }
+}
+
+/** Where the metadata document of a client is. */
+export const documentAddress = (client: Ref): string => `https://program-${client}.example/client.json`
+
+/** What stands there; `null`: nothing. */
+export const documentOf = ({ id, redirects }: Register, says: Published): object | null => {
+  if (says === "nothing") return null
+  const named = redirectsNamed(redirects, says)
+  // Another's, which this address does not speak for.
+  if (named === undefined)
+    return { client_id: documentAddress(0), client_name: `Client ${id}`, redirect_uris: redirects }
+  return {
+    client_id: documentAddress(id),
+    client_name: `Client ${id}`,
+    redirect_uris: named,
+    grant_types: ["authorization_code", "refresh_token"],
+    token_endpoint_auth_method: "none"
   }
 }
 

@@ -40,9 +40,12 @@ export type ClientKind =
   | "signer"
   /** One that an owner registers for assertions: drawn where the world has them. */
   | "enterprise"
+  /** One that brings a metadata document instead of registering: drawn where the world has them. */
+  | "document"
   | `by ${string}`
 
-export const hasNoSecret = (kind: ClientKind | undefined): boolean => kind === "public" || kind === "device"
+export const hasNoSecret = (kind: ClientKind | undefined): boolean =>
+  kind === "public" || kind === "device" || kind === "document"
 
 /** Registrations that must be refused. */
 export const oddRegistrations = [
@@ -58,6 +61,7 @@ export const oddRegistrations = [
 ] as const
 export type OddRegistration = (typeof oddRegistrations)[number]
 
+/** A client's registration; of one that brings a document, its first one, which names all of the redirect URIs. */
 export interface Register {
   readonly _tag: "Register"
   readonly id: Ref
@@ -67,6 +71,28 @@ export interface Register {
   readonly odd: OddRegistration | null
   /** It is told of sign-outs, at the host of its first redirect URI (OpenID Connect Back-Channel Logout §2.2). */
   readonly isTold?: boolean | undefined
+}
+
+/**
+ * What stands at the address of a client's document: one that names these of its redirect URIs, one of which no client
+ * comes, or nothing.
+ */
+export type Published = "all" | "the first" | "the last" | "no client" | "nothing"
+
+/** The document of a client is another from now on. Who reads it in the same moment reads it before that. */
+export interface Publish {
+  readonly _tag: "Publish"
+  readonly id: Ref
+  readonly client: Ref
+  readonly says: Published
+}
+
+/** An owner takes no documents from the host of a client any more, or again after a while. */
+export interface BlockHost {
+  readonly _tag: "BlockHost"
+  readonly id: Ref
+  readonly client: Ref
+  readonly blocks: boolean
 }
 
 /** A redirect URI that is not simply the registered one. `port` is right for a loopback URI and wrong for others. */
@@ -436,6 +462,8 @@ export interface Housekeeping {
 /** One HTTP exchange, or one thing done to the system. */
 export type Step =
   | Register
+  | Publish
+  | BlockHost
   | Authorize
   | Push
   | Visit

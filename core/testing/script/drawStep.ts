@@ -15,6 +15,7 @@ import {
 import { endOf } from "../model/tokens.ts"
 import {
   assertionLeeway,
+  documentStale,
   longestAssertion,
   type PlaceName,
   pollInterval,
@@ -36,6 +37,7 @@ import {
   oddRegistrations,
   type Poll,
   type Presented,
+  type Published,
   type Push,
   type Redeem,
   type RedirectTwist,
@@ -99,9 +101,14 @@ const register = ({ dice, id, world }: Moment): Register => {
     ...(world.assertions === true ? enterpriseKinds : []),
     ...(world.signers === true ? signerKinds : [])
   ]
-  const kind = dice.pick(kinds)
+  const kind = world.documents === true && dice.chance(70) ? "document" : dice.pick(kinds)
   const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
   const redirects = new Set([dice.pick(redirectPool), ...(dice.chance(30) ? [dice.pick(redirectPool)] : [])])
+  if (kind === "document") {
+    const [first] = redirects
+    const others = redirectPool.filter((uri) => uri !== first)
+    redirects.add(isSome(others) ? dice.pick(others) : redirectPool[0])
+  }
   const signsIn = kind !== "service" && kind !== "device" && kind !== "enterprise"
   return {
     _tag: "Register",
@@ -609,6 +616,11 @@ const boundaries = ({ state, world }: Moment): ReadonlyArray<Boundary> => {
       { at: expiresAt + assertionLeeway, name: `the assertion of #${id} expires` },
       { at: expiresAt - longestAssertion - assertionLeeway, name: `the assertion of #${id} is short enough` }
     ]),
+    ...[...state.clients.values()].flatMap(({ document, ref }) => [
+      { at: document?.copy?.until ?? 0, name: `the document of #${ref} is to be read again` },
+      { at: (document?.record?.until ?? 0) + documentStale, name: `the document of #${ref} counts no more` },
+      { at: document?.restsUntil ?? 0, name: `the host of #${ref} is asked again` }
+    ]),
     ...[...state.access].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `access#${ref} expires` })),
     ...[...state.refresh].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `refresh#${ref} expires` }))
   ]
@@ -667,6 +679,75 @@ const offersOfDevices = (
     ...offersFor(waiting, 4, () => turnKeys(moment)),
     ...offersFor(spent, 3, (some) => ({ ...redeem(moment, some), verifier: dice.pick(["wrong", "missing"]) })),
     ...offersFor(waiting, 6, () => wait(moment))
+  ]
+}
+
+const published: Some<Published> = ["all", "all", "the first", "the last", "no client", "nothing", "nothing"]
+
+/** A code whose client may have its document read anew before it is redeemed, without the redirect URI that it was sent to. */
+const redeemedLate = (moment: Moment, grant: Grant, { document, redirects, ref }: Client): Step => {
+  const { dice, id, state } = moment
+  const until = document?.record?.until ?? 0
+  if (state.now >= until) return redeem(moment, [grant])
+  const says: Published = grant.redirect === redirects[0] ? "the last" : "the first"
+  return document?.says === says || dice.chance(20)
+    ? { _tag: "Wait", id, millis: until - state.now, until: `when the document of #${ref} is to be read again` }
+    : { _tag: "Publish", id, client: ref, says }
+}
+
+/** Documents change, go and come back, clients ask by them, and owners block their hosts. */
+const offersOfDocuments = (
+  moment: Moment,
+  clients: ReadonlyArray<Client>,
+  pages: ReadonlyArray<Page>
+): ReadonlyArray<Offer> => {
+  const { dice, id, state, world } = moment
+  const brought = clients.filter(({ document }) => document !== undefined)
+  const open = brought.filter(({ document }) => document?.isBlocked === false)
+  const blocked = brought.filter(({ document }) => document?.isBlocked === true)
+  const fresh = open.filter(({ document }) => state.now < (document?.copy?.until ?? 0))
+  const known = open.filter(({ document }) => document?.record !== null)
+  const undecided = pages.filter(({ decided, document }) => document !== undefined && decided === null)
+  const codes = approvedIn(state)
+    .filter(({ bornAt, death, generation }) => generation === 0 && death === null && state.now < bornAt + world.codeTtl)
+    .flatMap((grant) => known.filter(({ ref }) => ref === grant.client).map((client) => ({ client, grant })))
+    .filter(({ client, grant }) => (client.document?.record?.until ?? 0) < grant.bornAt + world.codeTtl)
+  return [
+    ...offersFor(brought, 14, (some) => ({
+      _tag: "Publish",
+      id,
+      client: young(dice, some).ref,
+      says: dice.pick(published)
+    })),
+    ...offersFor(open, 20, (some) => {
+      const asked = authorize(moment, some)
+      const says = state.clients.get(asked.client)?.document?.says
+      return dice.chance(80) ? { ...asked, redirect: says === "the last" ? 1 : 0 } : asked
+    }),
+    ...offersFor(fresh, 12, (some) => {
+      const { document, ref } = young(dice, some)
+      const millis = Math.max(1, (document?.copy?.until ?? 0) - state.now + dice.pick([-1, 0, 1, -20_000, -20_000]))
+      return { _tag: "Wait", id, millis, until: `about when the document of #${ref} is to be read again` }
+    }),
+    ...offersFor(codes, 80, (some) => {
+      const { client, grant } = young(dice, some)
+      return redeemedLate(moment, grant, client)
+    }),
+    ...offersFor(undecided, 6, (some) => ({ ...decide(moment, [young(dice, some).ref]), decision: "deny" })),
+    ...offersFor(known, 4, (some) => ({ _tag: "BlockHost", id, client: young(dice, some).ref, blocks: true })),
+    ...offersFor(blocked, 8, (some) => ({ _tag: "BlockHost", id, client: young(dice, some).ref, blocks: false })),
+    ...offersFor(blocked, 8, (some) => authorize(moment, some)),
+    // Pages of a client that is blocked by now, or whose document is to be read anew.
+    ...offersFor(
+      undecided
+        .filter(
+          ({ client, document }) =>
+            blocked.some(({ ref }) => ref === client) || (document !== undefined && document.until <= state.now)
+        )
+        .map(({ ref }) => ref),
+      20,
+      (some) => decide(moment, some)
+    )
   ]
 }
 
@@ -839,6 +920,7 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
 const drawnStep = (moment: Moment): Step | undefined => {
   const { dice, id, state, world } = moment
   const clients = [...state.clients.values()]
+  const registered = clients.filter(({ document }) => document === undefined)
   const pages = [...state.pages.values()]
   const people = approvedIn(state)
   const tokens = [...state.refresh].map(([ref, token]) => ({ ref, token, grant: state.grants.get(token.grant) }))
@@ -914,15 +996,16 @@ const drawnStep = (moment: Moment): Step | undefined => {
       }
     }),
     [12, () => check(moment)],
-    ...offersFor(clients, 1, (some) => {
+    ...offersFor(registered, 1, (some) => {
       const client = dice.pick(some).ref
       return { _tag: "DeleteClient", id, client, with: mostly(dice, client, [null, anyClient(moment)], 40) }
     }),
     [8, () => wait(moment)],
     [3, () => housekeeping(moment)],
     ...(world.signers === true ? offersOfSigners(moment, clients) : []),
-    ...(world.owners === true ? offersOfAnswers(moment, clients) : [])
+    ...(world.owners === true ? offersOfAnswers(moment, registered) : [])
   ]
+  if (world.documents === true) return dice.weighted([...offers, ...offersOfDocuments(moment, clients, pages)])?.()
   if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
   if (world.openId === true) {
     const ending = {

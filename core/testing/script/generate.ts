@@ -41,13 +41,14 @@ const signsFirst = (world: World, state: State, step: Step | Together): boolean 
   state.access.size === 0 &&
   stepsOf(step).some(({ _tag }) => ["Redeem", "ClientCredentials"].includes(_tag))
 
-/** What an owner registers is no request. */
-const isOwners = (step: Step): boolean => step._tag === "Register" && step.kind === "enterprise"
+/** What an owner registers is no request, nor is a document that is published. */
+const isNoRequest = (step: Step): boolean =>
+  step._tag === "Register" && (step.kind === "enterprise" || step.kind === "document")
 
 /** Whatever a client that signs asks for, what it shows is remembered. */
 const writes = (step: Step): boolean =>
   ("signed" in step && step.signed !== undefined) ||
-  (!isOwners(step) &&
+  (!isNoRequest(step) &&
     [
       "Register",
       "Push",
@@ -75,6 +76,8 @@ const canMeet = (step: Step): boolean =>
     "Wait",
     "Housekeeping",
     "Register",
+    "Publish",
+    "BlockHost",
     "AllowExchange",
     "TrustIssuer",
     "Attest",

@@ -1,4 +1,4 @@
-import type { Command, Presented, Step } from "./Command.ts"
+import type { Command, Presented, Published, Step } from "./Command.ts"
 
 const presented = (token: Presented | null): string =>
   token === null ? "nothing" : token.kind === "garbage" ? "garbage" : `${token.kind} token of #${token.ref}`
@@ -12,12 +12,24 @@ const unusual = (
   return named.length === 0 ? "" : `, ${named.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")}`
 }
 
+const published: Readonly<Record<Published, string>> = {
+  all: "a document of all its redirect URIs",
+  "the first": "a document of its first redirect URI",
+  "the last": "a document of its last redirect URI",
+  "no client": "a text of which no client comes",
+  nothing: "nothing"
+}
+
 const stepInWords = (step: Step): string => {
   switch (step._tag) {
     case "Register":
       return step.odd !== null
         ? `register a client with ${step.odd}`
         : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}${step.isTold === true ? ", told of sign-outs" : ""}`
+    case "Publish":
+      return `at the address of client #${step.client} is ${published[step.says]}`
+    case "BlockHost":
+      return `an owner ${step.blocks ? "blocks" : "blocks no more"} the host of client #${step.client}`
     case "Authorize": {
       const { claims, fresh, hint, jkt, maxAge, nonce, prompt } = step
       const { redirect, twist, scope, challenge, resource, responseType, state, twice } = step

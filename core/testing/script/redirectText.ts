@@ -1,4 +1,4 @@
-import type { RedirectTwist } from "./Command.ts"
+import type { Published, RedirectTwist } from "./Command.ts"
 
 /** What is sent as `redirect_uri`, from what was registered. A client without any gets one made up. */
 export const redirectText = (registered: ReadonlyArray<string>, index: number, twist: RedirectTwist): string | null => {
@@ -18,5 +18,20 @@ export const redirectText = (registered: ReadonlyArray<string>, index: number, t
       return uri.toUpperCase()
     case "missing":
       return null
+  }
+}
+
+/** The redirect URIs that a client's document names; `undefined`: no client comes of it. */
+export const redirectsNamed = (all: ReadonlyArray<string>, says: Published): ReadonlyArray<string> | undefined => {
+  switch (says) {
+    case "all":
+      return all
+    case "the first":
+      return all.slice(0, 1)
+    case "the last":
+      return all.slice(-1)
+    case "no client":
+    case "nothing":
+      return undefined
   }
 }

@@ -85,6 +85,8 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
         : []
     case "Rekey":
       return plainer(step, { key: "first" })
+    case "Publish":
+    case "BlockHost":
     case "Visit":
     case "AllowExchange":
     case "AnswerClient":
