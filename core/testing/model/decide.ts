@@ -149,18 +149,13 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
     name: "a page from before a ban lets nobody in, though it may once that is taken back (issue 24: an owner stays in charge)",
     when: ({ command, page, reading }) =>
-      page?.isOutlived === true && command.decision === "approve" && reading === undefined,
+      page?.document !== undefined && command.decision === "approve" && reading === undefined,
     gives: readablePage
   },
   {
     name: "nobody lets in a client whose document cannot be had (issue 24)",
     when: ({ reading }) => reading === "nothing",
     gives: away
-  },
-  {
-    name: "a page that was drawn for another document lets nobody in (issue 24: what changes between fetch and consent)",
-    when: isDrawnForAnother,
-    gives: nothingMore
   },
   {
     name: "what one person answered for a device, nobody else answers again",
@@ -173,6 +168,12 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
       // An approval that was struck before its grant began is finished by the next one.
       page?.decided === "approve" && command.decision === "approve" && grantOf(state, page) !== undefined,
     gives: clickedAgain
+  },
+  {
+    name: "a page that was drawn for another document lets nobody in (issue 24: what changes between fetch and consent)",
+    when: isDrawnForAnother,
+    // What was approved before its grant could begin may go on.
+    gives: (facts) => [...nothingMore(facts), ...(facts.page?.decided === "approve" ? approved(facts) : [])]
   },
   {
     name: "a page that was open for too long decides nothing",

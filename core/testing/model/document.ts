@@ -86,7 +86,9 @@ export const readingsOf = (
     state: document === before ? state : withClient(state, { ...client, document }),
     reading
   }))
-  const isOutlived = step._tag === "Decide" && state.pages.get(step.page)?.isOutlived === true
+  // A page may be about a client that ended, of which nothing is known.
+  const isForgotten = before.record !== null && mayBeForgotten(state, client)
+  const isOutlived = step._tag === "Decide" && (state.pages.get(step.page)?.isOutlived === true || isForgotten)
   return isOutlived ? [...reads, { state }] : reads
 }
 
