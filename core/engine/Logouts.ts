@@ -27,7 +27,10 @@ import {
   callOf,
   callsOf,
   emptied,
+  endingId,
+  endingOf,
   failed,
+  isBegun,
   isCall,
   isQueue,
   jtiOf,
@@ -68,15 +71,22 @@ export interface Logouts {
    * themselves end: where a process dies in between they have not ended, and ending them again loses no call.
    */
   readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, Storing>
-  /**
-   * The same, then the end of the sessions themselves, and once more what requests wrote meanwhile that had seen them
-   * before: whoever writes later sees that they have ended.
-   */
+  /** The same, then the end of the sessions themselves. Until that is done, `isEnding` tells of them. */
   readonly endWith: <A, E>(
     workspace: Workspace,
     ending: EndingSessions,
     over: Effect.Effect<A, E>
   ) => Effect.Effect<A, E | Storing>
+  /**
+   * Whether a session is about to end. Who writes a grant that names one asks after it, and whether it is there still:
+   * either `endWith` finds the grant, or its writer finds this.
+   */
+  readonly isEnding: (
+    workspace: WorkspaceId,
+    user: UserId,
+    session: string,
+    now: Instant
+  ) => Effect.Effect<boolean, StorageUnavailable>
   /** Delivers what is due in a workspace, from any process; answers when to look again, if something waits. */
   readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, Storing>
   /** A turn for each client whose calls are due, as far as this process knows. Asks no store where it knows of none. */
@@ -169,14 +179,12 @@ export const makeLogouts = ({
     change: (queue: LogoutQueue) => LogoutQueue | undefined
   ) => changeQueue(workspace, client, (queue) => queue && change(queue))
 
-  /** `seen`: the grants that were ended before, which are not again. */
-  const endUnseen = Effect.fnUntraced(function* (
-    workspace: Workspace,
-    { ended, sessions, user, why }: EndingSessions,
-    seen: Set<Grant["id"]>
-  ): Effect.fn.Return<void, Storing> {
-    if (sessions.length === 0 || signatures === Signatures.none) return
-    if (!offersOpenId(scopesOf(policy, workspace))) return
+  /** Whether an ID token may have told of sessions. */
+  const tellsOf = (workspace: Workspace, sessions: ReadonlyArray<string>): boolean =>
+    sessions.length > 0 && signatures !== Signatures.none && offersOpenId(scopesOf(policy, workspace))
+
+  const end: Logouts["end"] = Effect.fnUntraced(function* (workspace, { ended, sessions, user, why }) {
+    if (!tellsOf(workspace, sessions)) return
     const now = instantOf(clock)
     const sids = new Map<ClientId, ReadonlySet<string>>()
     const sidsOf = (client: ClientId): ReadonlySet<string> => {
@@ -191,8 +199,6 @@ export const makeLogouts = ({
       Effect.fnUntraced(function* (grant) {
         const sid = sidIn(grant)
         if (sid === undefined || grant._tag === "Key" || grant.client === null || !sidsOf(grant.client).has(sid)) return
-        if (seen.has(grant.id)) return
-        seen.add(grant.id)
         const client = yield* clients.find(workspace.id, grant.client, now)
         const isTold = client !== undefined && logoutAddressOf(client) !== undefined
         // A code that comes back later would name a session that is over.
@@ -215,16 +221,30 @@ export const makeLogouts = ({
   })
 
   const endWith: Logouts["endWith"] = (workspace, ending, over) =>
-    Effect.suspend(() => {
-      const seen = new Set<Grant["id"]>()
-      const late = cleanUpOrWarn(
+    Effect.gen(function* () {
+      const { sessions, user } = ending
+      const marks = tellsOf(workspace, sessions) ? sessions.map((session) => endingId(user, session)) : []
+      const now = instantOf(clock)
+      for (const id of marks) {
+        const begun = answerAndKeep(endingOf(id, now), undefined)
+        yield* transact(records, entropy, workspace.id, id, () => begun)
+      }
+      yield* end(workspace, ending)
+      const done = yield* over
+      yield* cleanUpOrWarn(
         workspace.id,
-        endUnseen(workspace, ending, seen),
-        "what was allowed in a session while it ended could not be looked for, and may outlast it",
-        { user: ending.user }
+        Effect.forEach(marks, (id) => records.remove(workspace.id, id), { discard: true }),
+        "sessions that have ended are still told of as ending, for a minute",
+        { user }
       )
-      return Effect.tap(Effect.andThen(endUnseen(workspace, ending, seen), over), () => late)
+      return done
     })
+
+  const isEnding: Logouts["isEnding"] = (workspace, user, session, now) =>
+    Effect.map(
+      records.get(workspace, endingId(user, session)),
+      (kept) => kept !== undefined && isBegun(kept.value, now)
+    )
 
   const attempt = Effect.fnUntraced(function* (
     workspace: Workspace,
@@ -342,8 +362,9 @@ export const makeLogouts = ({
   })
 
   return {
-    end: (workspace, ending) => endUnseen(workspace, ending, new Set()),
+    end,
     endWith,
+    isEnding,
     deliver,
     deliverKnown: Effect.suspend(() => {
       if (known.size === 0) return Effect.void

@@ -15,9 +15,10 @@ import type { RecordKind } from "./Records.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** `Call`: one session of one client has ended. `Queue`: the calls of a client. */
+/** `Call`: one session of one client has ended. `Queue`: the calls of a client. `Ending`: a session whose end has begun. */
 export const LogoutRecord = Schema.TaggedUnion({
   Call: { id: Schema.String, client: ClientId, user: UserId, sid: Digest, at: Instant },
+  Ending: { id: Digest, at: Instant },
   Queue: {
     client: ClientId,
     /** Whether there may be calls. */
@@ -37,9 +38,11 @@ export const LogoutRecord = Schema.TaggedUnion({
 export type LogoutRecord = typeof LogoutRecord.Type
 export type LogoutCall = typeof LogoutRecord.cases.Call.Type
 export type LogoutQueue = typeof LogoutRecord.cases.Queue.Type
+type Ending = typeof LogoutRecord.cases.Ending.Type
 
 export const isCall = LogoutRecord.guards.Call
 export const isQueue = LogoutRecord.guards.Queue
+const isEnding = LogoutRecord.guards.Ending
 
 export const queuesOwner = "queues"
 export const callsOf = (client: ClientId): string => `client:${client}`
@@ -51,15 +54,26 @@ export const triedFor: Millis = day
 /** Where no process runs for so long, no client waits for the calls any more. */
 const keptFor: Millis = 8 * day
 
+/** So long a session that is there still may be about to go. After that its end did not come about. */
+const endsWithin: Millis = minute
+
 export const logoutKind: RecordKind<LogoutRecord> = {
   kind: "logout",
   schema: LogoutRecord,
   version: 1,
   upcast: [],
-  id: (record) => (isCall(record) ? record.id : queueId(record.client)),
-  owner: (record) => (isCall(record) ? callsOf(record.client) : queuesOwner),
-  expiresAt: (record) => later(isCall(record) ? record.at : record.wokenAt, keptFor)
+  id: (record) => (isQueue(record) ? queueId(record.client) : record.id),
+  owner: (record) => (isCall(record) ? callsOf(record.client) : isQueue(record) ? queuesOwner : "endings"),
+  expiresAt: (record) =>
+    isEnding(record) ? later(record.at, endsWithin) : later(isCall(record) ? record.at : record.wokenAt, keptFor)
 }
+
+export const endingId = (user: UserId, session: string): Digest => digestOf(JSON.stringify(["ending", user, session]))
+
+export const endingOf = (id: Digest, at: Instant): Ending => ({ _tag: "Ending", id, at })
+
+export const isBegun = (record: LogoutRecord, now: Instant): boolean =>
+  isEnding(record) && !hasPassed(later(record.at, endsWithin), now)
 
 /** 13 digits last until the year 2286, so the ids of one client's calls are in the order of their time. */
 const digits = 13

@@ -43,7 +43,8 @@ export interface GrantsApi {
   readonly endAll: (which: EndAll) => Promise<number>
   /**
    * Before you end a session of a person's, named as `owner.signedIn` does: writes down which applications to tell of it
-   * (OpenID Connect Back-Channel Logout), and ends what they were allowed for that session alone.
+   * (OpenID Connect Back-Channel Logout), and ends what they were allowed for that session alone. Call it once more after
+   * the session has ended, for a consent that was given in between: a client that is told twice knows it by the `jti`.
    */
   readonly endSession: (user: string, session: string) => Promise<void>
 }

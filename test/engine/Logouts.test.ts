@@ -10,7 +10,7 @@ import { DocumentFault, Documents } from "../../core/ports/Documents.ts"
 import { SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
 import { Conflict, Storage } from "../../core/ports/Storage.ts"
 import { ClientId, UserId } from "../../core/rules/Id.ts"
-import { Instant } from "../../core/rules/Instant.ts"
+import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { codeFor, redeem, registerClient, type TestClient, text } from "../given/flow.ts"
@@ -196,39 +196,52 @@ describe("the end of sessions", () => {
       }
     ))
 
-  test("around their end looks twice, and tells of what came in between alone the second time", () =>
+  test("is told to whoever writes a grant of one, in every process, until the session is gone or a minute has passed", () =>
     inTown(
-      Effect.fnUntraced(function* (world, { posted }) {
-        const client = yield* app(world)
-        const away = { scope: "openid offline_access" }
-        yield* identify(world, client, away, "alice; session=a")
-        const ending = { user: alice, sessions: ["a"], why: "by_user" } as const
-        const { endWith } = world.services.logouts
-        expect(yield* endWith(world.workspace, ending, Effect.succeed("over"))).toBe("over")
-        expect(yield* calls(world, client)).toHaveLength(1)
-        const late = identify(world, client, {}, "alice; session=a")
-        yield* endWith(world.workspace, ending, late)
-        yield* deliver(world)
-        expect(posted).toHaveLength(3)
-        expect(new Set(posted.map(({ jti }) => jti)).size).toBe(1)
+      Effect.fnUntraced(function* (world) {
+        const { services, workspace } = yield* world.elsewhere
+        const isEnding = (user: string, session: string) =>
+          Effect.flatMap(currentInstant, (now) =>
+            services.logouts.isEnding(workspace.id, UserId.make(user), session, now)
+          )
+        const seen = Effect.all([
+          isEnding("alice", "a"),
+          isEnding("alice", "b"),
+          isEnding("alice", "c"),
+          isEnding("bob", "a")
+        ])
+        const endWith = <A, E>(sessions: ReadonlyArray<string>, over: Effect.Effect<A, E>) =>
+          world.services.logouts.endWith(world.workspace, { user: alice, sessions, why: "by_user" }, over)
+        expect(yield* endWith(["a", "b"], seen)).toEqual([true, true, false, false])
+        expect(yield* seen).toEqual([false, false, false, false])
+
+        yield* Effect.exit(endWith(["a", "b"], Effect.die("stopped")))
+        yield* TestClock.adjust("59 seconds")
+        expect(yield* seen).toEqual([true, true, false, false])
+        yield* Effect.exit(endWith(["a"], Effect.die("stopped")))
+        yield* TestClock.adjust("1 second")
+        expect(yield* seen).toEqual([true, false, false, false])
       })
     ))
 
-  test("that cannot be followed by a second look is done all the same, and one without the first does not begin", () =>
+  test("that cannot be told to writers, or to clients, does not begin, and one that is done is no fault any more", () =>
     inTown(
       Effect.fnUntraced(function* (world) {
-        const client = yield* app(world)
-        yield* signsInAt(world, client, "a")
-        const ending = { user: alice, sessions: ["a"], why: "by_user" } as const
-        const { endWith } = world.services.logouts
-        const over = Effect.sync(() => {
-          world.away.add("list grant")
-          return "over"
-        })
-        expect(yield* endWith(world.workspace, ending, over)).toBe("over")
+        yield* signsInAt(world, yield* app(world), "a")
+        let over = 0
+        const endsNow = world.services.logouts.endWith(
+          world.workspace,
+          { user: alice, sessions: ["a"], why: "by_user" },
+          Effect.sync(() => ++over)
+        )
+        for (const verb of ["insert logout", "list grant"] as const) {
+          world.away.add(verb)
+          expect([(yield* Effect.exit(endsNow))._tag, over]).toEqual(["Failure", 0])
+          world.away.clear()
+        }
+        world.away.add("remove logout")
+        expect(yield* endsNow).toBe(1)
         expect(world.log).toHaveLength(1)
-        expect((yield* Effect.exit(endWith(world.workspace, ending, Effect.die("never"))))._tag).toBe("Failure")
-        expect(world.log.filter((line) => line.includes("never"))).toEqual([])
       })
     ))
 

@@ -30,7 +30,7 @@ const around = ({ insertAndReplace, ...below }: Store, asked: Around): Store => 
   sweep: below.sweep
 })
 
-const unanswered = new StorageUnavailable({ outcome: "not_done", message: "the test said so" })
+export const unanswered = new StorageUnavailable({ outcome: "not_done", message: "the test said so" })
 
 /** The store, without the calls in `away`. */
 export const partlyAway =

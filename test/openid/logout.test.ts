@@ -453,7 +453,7 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
-  test("tells no client of another session, person or client, and costs nothing where none wants to know", () =>
+  test("tells no client of another session, person or client, and writes no call where none wants to know", () =>
     atSignIn(
       Effect.fnUntraced(function* (world, web) {
         const plain = yield* registerClient(world, { redirect_uris: members.redirect_uris })
@@ -464,7 +464,8 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
         world.calls.insert.length = 0
         yield* asked(world, { id_token_hint: hint })
         yield* delivered(world)
-        expect([web.posted, world.calls.insert]).toEqual([[], []])
+        // The mark of the session that ends, and its removal.
+        expect([web.posted, world.calls.insert, world.calls.remove]).toEqual([[], ["logout"], ["logout"]])
       })
     ))
 

@@ -143,15 +143,16 @@ const decideOn = <A, E>(
     Effect.fromResult
   )
 
-/**
- * Whether the session ended while its consent was written. Whoever ends one looks for grants after it as well, so that
- * either finds what the other did.
- */
-const hasEnded = ({ owner }: Services, { request, workspace }: Call, here: SignedIn) =>
-  Effect.map(
-    owner.current(workspace, request),
-    Option.match({ onNone: () => true, onSome: ({ session, user }) => session !== here.session || user !== here.user })
-  )
+/** Whether the session ended, or began to, while its consent was written. */
+const hasEnded = Effect.fnUntraced(function* (
+  { logouts, owner }: Services,
+  { now, request, workspace }: Call,
+  { name, session, user }: SignedIn
+): Effect.fn.Return<boolean, StorageUnavailable> {
+  if (yield* logouts.isEnding(workspace.id, user, name ?? session, now)) return true
+  const current = yield* owner.current(workspace, request)
+  return Option.isNone(current) || current.value.session !== session || current.value.user !== user
+})
 
 /** Also where no page was drawn, since one before it was answered. */
 const approved = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering, here: SignedIn) {

@@ -108,13 +108,13 @@ const policyOf = (world: World): Policy => ({
   ])
 })
 
-const sessionOf = (name: string): string => `session-of-${name}`
-
 /** What the host knows of its people, whatever becomes of the process. */
 interface Known {
   readonly belonging: Map<string, ReadonlyArray<PlaceName>>
   /** Whom issuers of assertions let in. */
   readonly guests: Set<string>
+  /** The sessions of a person that may have ended. */
+  readonly ended: Map<string, ReadonlyArray<string>>
 }
 
 const personIn = (workspace: WorkspaceId, user: string): string => `${workspace} ${user}`
@@ -125,35 +125,52 @@ const placeOf = (name: PlaceName): UserPlace => {
   return { id: PlaceId.make(name), label: `The ${name}`, ...most }
 }
 
+/** As applications know the session of a person, and those before it. */
+const sessionOf = ({ ended }: Known, workspace: WorkspaceId, user: string) => {
+  const before = ended.get(personIn(workspace, user)) ?? []
+  return { name: `session-${before.length}-of-${user}`, before }
+}
+
+/** A person who was to be signed out signs in again by their next request, whatever became of it. */
+const signsOut = (known: Known, workspace: WorkspaceId, user: string): ReadonlyArray<string> => {
+  const { before, name } = sessionOf(known, workspace, user)
+  const ended = [...before, name]
+  known.ended.set(personIn(workspace, user), ended)
+  return ended
+}
+
 /** The person whom the cookie names is signed in. */
-const peopleOf = (world: World, { belonging, guests }: Known): ResourceOwner["Service"] => ({
-  current: (_workspace, request) =>
+const peopleOf = (world: World, known: Known): ResourceOwner["Service"] => ({
+  current: ({ id }, request) =>
     Effect.sync(() => {
-      const name = /^person=([a-z-]+)$/.exec(request.headers.get("cookie") ?? "")?.[1]
-      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(world, name))
+      const user = /^person=([a-z-]+)$/.exec(request.headers.get("cookie") ?? "")?.[1]
+      if (user === undefined) return Option.none<SignedIn>()
+      const here = signedIn(world, user, sessionOf(known, id, user))
+      if (request.path.endsWith("/oauth/logout")) signsOut(known, id, user)
+      return Option.some(here)
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
-  // A person who was signed out signs in again by their next request.
   ...(world.signOuts === true ? { signOut: () => Effect.succeed([]) } : {}),
   ...(world.places === true
     ? {
-        places: ({ id }, user) => Effect.sync(() => (belonging.get(personIn(id, user)) ?? []).map(placeOf))
+        places: ({ id }, user) => Effect.sync(() => (known.belonging.get(personIn(id, user)) ?? []).map(placeOf))
       }
     : {}),
   asserted: ({ id }, { subject }, make) =>
     Effect.sync(() => {
       const guest = personIn(id, subject)
-      if (make) guests.add(guest)
-      return residents.includes(subject) || guests.has(guest) ? Option.some(UserId.make(subject)) : Option.none()
+      if (make) known.guests.add(guest)
+      return residents.includes(subject) || known.guests.has(guest) ? Option.some(UserId.make(subject)) : Option.none()
     }),
   profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: nameOf(user) })
 })
 
-const signedIn = (world: World, name: string): SignedIn => ({
-  user: UserId.make(name),
-  session: sessionOf(name),
+const signedIn = (world: World, user: string, known: Pick<SignedIn, "name" | "before">): SignedIn => ({
+  user: UserId.make(user),
+  session: `forms-of-${user}`,
+  ...known,
   authenticatedAt: Instant.make(world.startsAt),
-  label: `${name}@example.com`,
+  label: `${user}@example.com`,
   role: "member"
 })
 
@@ -258,7 +275,7 @@ export const inProcess = Effect.fnUntraced(function* (
   // The ports that rows ask for, which a process that was killed has again when it starts.
   const ambient = yield* Effect.context<never>()
   const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
-  const known: Known = { belonging: new Map(), guests: new Set() }
+  const known: Known = { belonging: new Map(), guests: new Set(), ended: new Map() }
   const limiter = paceOfDevices(clock.now)
   const published = new Map<string, object>()
   const network = networkOf(published, clock.now)
@@ -398,9 +415,9 @@ export const inProcess = Effect.fnUntraced(function* (
       return done(allowed)
     },
     endSession: (number, user) => {
-      const session = { user: UserId.make(user), sessions: [sessionOf(user)], why: "by_user", ended: () => Effect.void }
-      const ended = server.services.logouts.end(workspaceAt(number), { ...session, why: "by_user" })
-      return done(ended)
+      const workspace = workspaceAt(number)
+      const sessions = signsOut(known, workspace.id, user)
+      return done(server.services.logouts.end(workspace, { user: UserId.make(user), sessions, why: "by_user" }))
     },
     belong: (number, user, places) =>
       Effect.sync(() => {
