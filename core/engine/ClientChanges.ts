@@ -14,7 +14,7 @@ import { ClientId } from "../rules/Id.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import { decodeBody, makeRecords, type RecordKind } from "./Records.ts"
-import { transact } from "./transact.ts"
+import { transactOrFail } from "./transact.ts"
 
 /** The changes to a workspace's clients that other processes have to know of, before they take a client from memory. */
 const Changes = Schema.Struct({
@@ -155,10 +155,16 @@ export const makeClientChanges = (
   }
 
   const write = (workspace: WorkspaceId, changed: ReadonlySet<ClientId>) =>
-    transact<Changes, void, never>(records, entropy, workspace, idOf(workspace), (known = noChanges(workspace)) => {
-      const clients = [...known.clients, ...changed].slice(-told)
-      return answerAndKeep({ workspace, count: known.count + changed.size, clients }, undefined)
-    }).pipe(Effect.flatMap(Effect.fromResult))
+    transactOrFail<Changes, void, never>(
+      records,
+      entropy,
+      workspace,
+      idOf(workspace),
+      (known = noChanges(workspace)) => {
+        const clients = [...known.clients, ...changed].slice(-told)
+        return answerAndKeep({ workspace, count: known.count + changed.size, clients }, undefined)
+      }
+    )
 
   const untold = new Map<WorkspaceId, Set<ClientId>>()
   const oneByOne = Semaphore.makeUnsafe(1)

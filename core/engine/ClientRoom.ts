@@ -13,7 +13,7 @@ import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
 import { forEachItem } from "./lists.ts"
 import { makeRecords, type RecordKind } from "./Records.ts"
-import { cleanUpOrWarn, transact } from "./transact.ts"
+import { cleanUpOrWarn, transactOrFail } from "./transact.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -90,11 +90,10 @@ export const makeClientRoom = (
   const oneByOne = Semaphore.makeUnsafe(1)
 
   const takeMany = (workspace: WorkspaceId) =>
-    transact(records, entropy, workspace, fresh.id, (known = fresh) => {
+    transactOrFail(records, entropy, workspace, fresh.id, (known = fresh) => {
       const many = Math.min(atOnce, most - atMost(known))
       return many > 0 ? answerAndKeep<number, Census>({ ...known, given: known.given + many }, many) : answer(0)
     }).pipe(
-      Effect.flatMap(Effect.fromResult),
       Effect.catchTag("Contended", () =>
         Effect.fail(
           new StorageUnavailable({ outcome: "not_done", message: "too many processes took room for clients" })
@@ -184,10 +183,9 @@ export const makeClientRoom = (
       .slice(0, Math.max(0, found.length - ceiling))
     yield* Effect.forEach(surplus, (one) => letGo(workspace, one, now), { concurrency: 16, discard: true })
     const counted = { clients: found.length - surplus.length, whenGiven: before.given }
-    const kept = yield* transact(records, entropy, workspace, fresh.id, (known = fresh) =>
+    yield* transactOrFail(records, entropy, workspace, fresh.id, (known = fresh) =>
       answerAndKeep<void, Census>({ ...known, counted }, undefined)
     )
-    yield* Effect.fromResult(kept)
     if (surplus.length > 0) {
       yield* Effect.logInfo("deleted the clients without consent that were unused for longest", {
         workspace,

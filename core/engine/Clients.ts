@@ -11,7 +11,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { makeClientChanges, watchClients } from "./ClientChanges.ts"
 import { TtlCache } from "./caches.ts"
 import { clientKind, clientOwner, type Listed, makeRecords } from "./Records.ts"
-import { cleanUpOrWarn, transact } from "./transact.ts"
+import { cleanUpOrWarn, transactOrFail } from "./transact.ts"
 
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
@@ -131,11 +131,11 @@ export const makeClients = (
     })
 
   const rewrite: Clients["change"] = (workspace, id, change) =>
-    transact(records, entropy, workspace, id, (client) => {
+    transactOrFail(records, entropy, workspace, id, (client) => {
       if (client === undefined) return answer(undefined)
       const next = change(client)
       return next === client ? answer(client) : answerAndKeep(next, next)
-    }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
+    }).pipe(Effect.ensuring(forget(workspace, id)))
 
   /** Nothing is read where the copy at hand needs no change. */
   const mark = (workspace: WorkspaceId, client: Client, marked: (client: Client) => Client | undefined) =>

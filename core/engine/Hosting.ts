@@ -9,7 +9,7 @@ import { type Issuer, Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import { addressOf, depthOf } from "../workspace/WorkspaceTable.ts"
 import { moveWorkspace } from "./Openings.ts"
 import { type Listed, makeRecords, type RecordKind } from "./Records.ts"
-import { transact } from "./transact.ts"
+import { transactOrFail } from "./transact.ts"
 
 /**
  * What the store says of workspaces that are hosted in it. Two records say where one is found: its own, and one of its
@@ -105,7 +105,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
     Effect.map(records.get(registry, idAt(at)), (kept) => (kept?.value._tag === "Address" ? kept.value : undefined))
 
   const decided = <A, E>(id: string, decide: (found: Hosted | undefined) => Decision<A, E, Hosted>) =>
-    Effect.flatMap(transact(records, entropy, registry, id, decide), Effect.fromResult)
+    transactOrFail(records, entropy, registry, id, decide)
 
   const holderOf = ({ at, workspace }: HostedAddress) =>
     workspace === null

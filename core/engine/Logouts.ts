@@ -50,7 +50,7 @@ import {
 } from "./logoutCalls.ts"
 import { makeRecords } from "./Records.ts"
 import type { Signing } from "./Signing.ts"
-import { cleanUpOrWarn, transact } from "./transact.ts"
+import { cleanUpOrWarn, transactOrFail } from "./transact.ts"
 
 type Storing = StorageUnavailable | Contended
 
@@ -157,19 +157,16 @@ export const makeLogouts = ({
     client: ClientId,
     change: (queue: LogoutQueue | undefined) => LogoutQueue | undefined
   ): Effect.Effect<LogoutQueue | undefined, Storing> =>
-    Effect.flatMap(
-      transact(
-        records,
-        entropy,
-        workspace,
-        queueId(client),
-        (found): Decision<LogoutQueue | undefined, never, LogoutRecord> => {
-          const queue = found !== undefined && isQueue(found) ? found : undefined
-          const next = change(queue)
-          return next === undefined || next === queue ? answer(next) : answerAndKeep(next, next)
-        }
-      ),
-      Effect.fromResult
+    transactOrFail(
+      records,
+      entropy,
+      workspace,
+      queueId(client),
+      (found): Decision<LogoutQueue | undefined, never, LogoutRecord> => {
+        const queue = found !== undefined && isQueue(found) ? found : undefined
+        const next = change(queue)
+        return next === undefined || next === queue ? answer(next) : answerAndKeep(next, next)
+      }
     )
 
   /** A change of a queue whose lease this process has; `undefined` where it has it no more. */

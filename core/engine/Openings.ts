@@ -20,7 +20,7 @@ import {
 import { note } from "./AuditContext.ts"
 import { beginClientChanges } from "./ClientChanges.ts"
 import { clientKind, clientOwner, makeRecords, type RecordKind } from "./Records.ts"
-import { transact } from "./transact.ts"
+import { transact, transactOrFail } from "./transact.ts"
 
 /** What the store says of a workspace: who speaks for it. */
 const Opened = Schema.Struct({
@@ -360,8 +360,8 @@ export const makeOpenings = (
     if (kept?.value.issuer === issuer) return remember(workspace, kept.value, justRead(asOf, kept.version))
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const mayTake = lost.get(id)?.issuer === issuer ? neverMoves : mayMove
-    const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayTake))
-    const { from, record } = yield* Effect.fromResult(outcome)
+    const decide = decideOpening(workspace, sealedBefore, mayTake)
+    const { from, record } = yield* transactOrFail(records, entropy, id, id, decide)
     if (kept === undefined) yield* beginClientChanges(storage, id)
     if (from !== undefined) {
       yield* note(audit, { workspace: id, requestId: by }, { _tag: "WorkspaceMoved", from, to: issuer, by })
@@ -380,7 +380,7 @@ export const moveWorkspace = (
   id: WorkspaceId,
   to: Issuer
 ): Effect.Effect<Issuer | undefined, StorageUnavailable | Contended> =>
-  transact(
+  transactOrFail(
     makeRecords(storage, workspaceKind),
     entropy,
     id,
@@ -390,7 +390,7 @@ export const moveWorkspace = (
       const { next } = moved(found, to)
       return next === undefined ? answer(found.issuer) : answerAndKeep(next, found.issuer)
     }
-  ).pipe(Effect.flatMap(Effect.fromResult))
+  )
 
 /** Whose a workspace is; `undefined` where no server has opened it yet. */
 export const issuerOf = (

@@ -29,7 +29,7 @@ import {
   withdrawn,
   withoutNext
 } from "./signingKeys.ts"
-import { transact } from "./transact.ts"
+import { transactOrFail } from "./transact.ts"
 
 export type SigningFault = PortUnavailable | StorageUnavailable | Contended
 
@@ -134,17 +134,14 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     { id, issuer }: Workspace,
     decide: (found: SigningKeys) => { readonly keys: SigningKeys | undefined; readonly outcome: A }
   ): Effect.Effect<A, StorageUnavailable | Contended> =>
-    transact(records, entropy, id, id, (stored): Decision<A, never, SigningKeys> => {
+    transactOrFail(records, entropy, id, id, (stored): Decision<A, never, SigningKeys> => {
       // Keys of the issuer before count as none: their private parts do not unwrap under this one.
       const found = stored?.issuer === issuer ? stored : { id, issuer, keys: [] }
       const decided = decide(found)
       recent.forget(id, id)
       const isChanged = decided.keys !== undefined && decided.keys !== found
       return isChanged ? answerAndKeep(decided.keys, decided.outcome) : answer(decided.outcome)
-    }).pipe(
-      Effect.flatMap(Effect.fromResult),
-      Effect.tap(() => Effect.sync(() => recent.forget(id, id)))
-    )
+    }).pipe(Effect.tap(() => Effect.sync(() => recent.forget(id, id))))
 
   const draw = (workspace: Workspace, algorithm: Algorithm): Effect.Effect<DrawnKey, PortUnavailable> => {
     const { first } = keys.current()

@@ -69,6 +69,16 @@ export const transact = <V, A, E, R = never>(
   return begin === undefined ? read() : Effect.flatMap(begin, read)
 }
 
+/** The same, failing where the decision refuses. */
+export const transactOrFail = <V, A, E>(
+  records: Records<V>,
+  entropy: Entropy["Service"],
+  workspace: WorkspaceId,
+  id: string,
+  decide: (value: V | undefined) => Decision<A, E, V>
+): Effect.Effect<A, E | StorageUnavailable | Contended> =>
+  Effect.flatMap(transact(records, entropy, workspace, id, decide), Effect.fromResult)
+
 /** For what is written or handed out otherwise. `undefined`: nothing is waited for. */
 export const beforeWriting = <R>({ ready, spending }: First<R>): Effect.Effect<void, R> | undefined => {
   const before = ready?.()

@@ -2,7 +2,7 @@ import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { writeAll } from "../engine/lists.ts"
 import { makeRecords, type RecordKind } from "../engine/Records.ts"
-import { transact } from "../engine/transact.ts"
+import { transactOrFail } from "../engine/transact.ts"
 import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
@@ -144,13 +144,13 @@ const sharedBy = Effect.fnUntraced(function* (factor: number) {
     const { untold } = bucket
     // What was refilled since it was taken counts no more.
     const told = Math.max(0, Math.min(untold, (bucket.fullAt - now) / refill))
-    const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
+    const fullAt = yield* transactOrFail(records, entropy, bucket.workspace, bucket.id, (known) => {
       // Whole milliseconds, which is what an Instant is.
       const fullAt = Math.ceil(Math.max(known === undefined ? 0 : heard(known, now), now) + told * refill) as Instant
       return answerAndKeep({ id: bucket.id, fullAt, toldAt: now }, fullAt)
     })
     bucket.untold -= untold
-    bucket.fullAt = Math.max(bucket.fullAt, setBack(yield* Effect.fromResult(stored), now, bucket.seenAt))
+    bucket.fullAt = Math.max(bucket.fullAt, setBack(fullAt, now, bucket.seenAt))
   })
 
   const share = Effect.clockWith((clock) => {

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords } from "../engine/Records.ts"
-import { transact } from "../engine/transact.ts"
+import { transactOrFail } from "../engine/transact.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -81,34 +81,27 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
 
   const find = (workspace: WorkspaceId, id: UserId) => Effect.map(accounts.get(workspace, id), (kept) => kept?.value)
 
-  const decided = <A, E>(outcome: Effect.Effect<Result.Result<A, E>, Storing>) =>
-    Effect.flatMap(outcome, Effect.fromResult)
-
   /** A new attempt replaces the reservation of an earlier one, which then cannot become the account. */
   const reserve = (workspace: WorkspaceId, id: UserId, attempt: string, now: Instant) =>
-    decided(
-      transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
-        account === undefined || account._tag === "Reserved"
-          ? answerAndKeep<undefined, Account>(
-              { _tag: "Reserved", id, attempt, until: later(now, reservedFor) },
-              undefined
-            )
-          : refuse(new AccountRefusal({ reason: "link_spent" }))
-      )
+    transactOrFail(accounts, entropy, workspace, id, (account: Account | undefined) =>
+      account === undefined || account._tag === "Reserved"
+        ? answerAndKeep<undefined, Account>(
+            { _tag: "Reserved", id, attempt, until: later(now, reservedFor) },
+            undefined
+          )
+        : refuse(new AccountRefusal({ reason: "link_spent" }))
     )
 
   /** Whether the login of this account may move to another one; if so, an opening under way is made to fail. */
   const isFree = Effect.fnUntraced(function* (workspace: WorkspaceId, holder: UserId, email: Email) {
     const attempt = base64Url(entropy.bytes(attemptLength))
-    return yield* decided(
-      transact(accounts, entropy, workspace, holder, (account: Account | undefined) => {
-        if (account === undefined || account._tag === "Gone") return answer(true)
-        if (account._tag === "Reserved") return answerAndKeep<boolean, Account>({ ...account, attempt }, true)
-        // A leaving owner may be restored, and needs the login again; a leaving member is never restored.
-        const isLeft = account._tag === "Leaving" && account.role === "member"
-        return answer(isLeft || account.email !== email)
-      })
-    )
+    return yield* transactOrFail(accounts, entropy, workspace, holder, (account: Account | undefined) => {
+      if (account === undefined || account._tag === "Gone") return answer(true)
+      if (account._tag === "Reserved") return answerAndKeep<boolean, Account>({ ...account, attempt }, true)
+      // A leaving owner may be restored, and needs the login again; a leaving member is never restored.
+      const isLeft = account._tag === "Leaving" && account.role === "member"
+      return answer(isLeft || account.email !== email)
+    })
   })
 
   const claim = Effect.fnUntraced(function* (workspace: WorkspaceId, email: Email, id: UserId) {
@@ -120,12 +113,10 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       if (holder !== null && !(yield* isFree(workspace, holder, email))) {
         return yield* new AccountRefusal({ reason: "email_taken" })
       }
-      const claimed = yield* decided(
-        transact(logins, entropy, workspace, login, (now) =>
-          (now?.account ?? null) === holder
-            ? answerAndKeep({ id: login, account: id, vacatedAt: null }, true)
-            : answer(now?.account === id)
-        )
+      const claimed = yield* transactOrFail(logins, entropy, workspace, login, (now) =>
+        (now?.account ?? null) === holder
+          ? answerAndKeep({ id: login, account: id, vacatedAt: null }, true)
+          : answer(now?.account === id)
       )
       if (claimed) return
     }
@@ -133,30 +124,24 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   })
 
   const activate = (workspace: WorkspaceId, active: Active, attempt: string) =>
-    decided(
-      transact(accounts, entropy, workspace, active.id, (account: Account | undefined) =>
-        account?._tag === "Reserved" && account.attempt === attempt
-          ? answerAndKeep<Active, Account>(active, active)
-          : refuse(new AccountRefusal({ reason: account?._tag === "Reserved" ? "email_taken" : "link_spent" }))
-      )
+    transactOrFail(accounts, entropy, workspace, active.id, (account: Account | undefined) =>
+      account?._tag === "Reserved" && account.attempt === attempt
+        ? answerAndKeep<Active, Account>(active, active)
+        : refuse(new AccountRefusal({ reason: account?._tag === "Reserved" ? "email_taken" : "link_spent" }))
     )
 
   /** Whether the account was still leaving: another process may have restored or forgotten it. */
   const leave = (workspace: WorkspaceId, id: UserId, next: (person: Leaving) => Account) =>
-    decided(
-      transact(accounts, entropy, workspace, id, (account) =>
-        account?._tag === "Leaving" ? answerAndKeep(next(account), true) : answer(false)
-      )
+    transactOrFail(accounts, entropy, workspace, id, (account) =>
+      account?._tag === "Leaving" ? answerAndKeep(next(account), true) : answer(false)
     )
 
   /** Marks a login as unused; a login whose account is gone is free even without this. */
   const vacate = (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) =>
-    decided(
-      transact(logins, entropy, workspace, loginIdOf(email), (login) =>
-        login?.account === account
-          ? answerAndKeep({ ...login, account: null, vacatedAt: now }, undefined)
-          : answer(undefined)
-      )
+    transactOrFail(logins, entropy, workspace, loginIdOf(email), (login) =>
+      login?.account === account
+        ? answerAndKeep({ ...login, account: null, vacatedAt: now }, undefined)
+        : answer(undefined)
     )
 
   return {
@@ -177,30 +162,24 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       return yield* activate(workspace, active, attempt)
     }),
     change: (workspace, id, change) =>
-      decided(
-        transact(accounts, entropy, workspace, id, (account) => {
-          const next = account?._tag === "Active" ? change(account) : undefined
-          return next === undefined ? answer(undefined) : answerAndKeep<Account | undefined, Account>(next, next)
-        })
-      ),
+      transactOrFail(accounts, entropy, workspace, id, (account) => {
+        const next = account?._tag === "Active" ? change(account) : undefined
+        return next === undefined ? answer(undefined) : answerAndKeep<Account | undefined, Account>(next, next)
+      }),
     decide: <E>(workspace: WorkspaceId, id: UserId, decide: (account: Active) => Result.Result<Active, E>) =>
-      decided(
-        transact(accounts, entropy, workspace, id, (account): Decision<Active, AccountRefusal | E, Account> => {
-          if (account?._tag !== "Active") return refuse(new AccountRefusal({ reason: "unknown" }))
-          const next = decide(account)
-          return Result.isSuccess(next)
-            ? answerAndKeep<Active, Account>(next.success, next.success)
-            : refuse(next.failure)
-        })
-      ),
+      transactOrFail(accounts, entropy, workspace, id, (account): Decision<Active, AccountRefusal | E, Account> => {
+        if (account?._tag !== "Active") return refuse(new AccountRefusal({ reason: "unknown" }))
+        const next = decide(account)
+        return Result.isSuccess(next)
+          ? answerAndKeep<Active, Account>(next.success, next.success)
+          : refuse(next.failure)
+      }),
     list: (workspace, slice) => accounts.list(workspace, accountsOwner, slice),
     block: (workspace, id, now) =>
-      decided(
-        transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
-          account === undefined || account._tag === "Reserved"
-            ? answerAndKeep<boolean, Account>({ _tag: "Gone", id, at: now }, true)
-            : answer(account._tag === "Gone")
-        )
+      transactOrFail(accounts, entropy, workspace, id, (account: Account | undefined) =>
+        account === undefined || account._tag === "Reserved"
+          ? answerAndKeep<boolean, Account>({ _tag: "Gone", id, at: now }, true)
+          : answer(account._tag === "Gone")
       ),
     restore: (workspace, person) =>
       Effect.asVoid(leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" }))),

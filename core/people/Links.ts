@@ -1,7 +1,7 @@
 import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
-import { transact } from "../engine/transact.ts"
+import { transactOrFail } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -82,10 +82,9 @@ export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service
     make: Effect.fn("people.makeLink")(function* (workspace, make) {
       const secret = base64Url(entropy.bytes(secretLength))
       const link = make(digestOf(secret))
-      const kept = yield* transact(records, entropy, workspace, link.id, (found: Link | undefined) =>
+      yield* transactOrFail(records, entropy, workspace, link.id, (found: Link | undefined) =>
         found === undefined ? answerAndKeep(link, undefined) : answer(undefined)
       )
-      yield* Effect.fromResult(kept)
       return { secret: Redacted.make(secret, { label: "link" }), link }
     }),
     find: (workspace, secret, now) =>

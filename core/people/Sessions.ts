@@ -2,7 +2,7 @@ import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { collectAll } from "../engine/lists.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
-import { transact } from "../engine/transact.ts"
+import { transactOrFail } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -151,10 +151,9 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
         ...(browser === undefined ? {} : { browser }),
         expiresAt: later(now, ttl)
       }
-      const kept = yield* transact(records, entropy, workspace, session.id, (found) =>
+      yield* transactOrFail(records, entropy, workspace, session.id, (found) =>
         found === undefined ? answerAndKeep(session, undefined) : answer(undefined)
       )
-      yield* Effect.fromResult(kept)
       return Redacted.make(secret, { label: "session" })
     }),
     find: (workspace, secret, now) =>
@@ -163,28 +162,19 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
       ),
     use: (workspace, session, now) =>
       isStale(session, now)
-        ? Effect.flatMap(
-            transact(records, entropy, workspace, session.id, (found) =>
-              found === undefined || !isStale(found, now)
-                ? answer(undefined)
-                : answerAndKeep({ ...found, usedAt: now }, undefined)
-            ),
-            Effect.fromResult
+        ? transactOrFail(records, entropy, workspace, session.id, (found) =>
+            found === undefined || !isStale(found, now)
+              ? answer(undefined)
+              : answerAndKeep({ ...found, usedAt: now }, undefined)
           )
         : Effect.void,
     confirm: (workspace, id, confirmedAt) =>
-      Effect.flatMap(
-        transact(records, entropy, workspace, id, (found) =>
-          found === undefined ? answer(false) : answerAndKeep({ ...found, confirmedAt }, true)
-        ),
-        Effect.fromResult
+      transactOrFail(records, entropy, workspace, id, (found) =>
+        found === undefined ? answer(false) : answerAndKeep({ ...found, confirmedAt }, true)
       ),
     takeOver: (workspace, id, former) =>
-      Effect.flatMap(
-        transact(records, entropy, workspace, id, (found) =>
-          found === undefined ? answer(undefined) : answerAndKeep({ ...found, ...handedOn(former) }, undefined)
-        ),
-        Effect.fromResult
+      transactOrFail(records, entropy, workspace, id, (found) =>
+        found === undefined ? answer(undefined) : answerAndKeep({ ...found, ...handedOn(former) }, undefined)
       ),
     list: (workspace, account, slice) => records.list(workspace, sessionsOwner(account), slice),
     remove: (workspace, id) => records.remove(workspace, id)

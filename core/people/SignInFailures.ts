@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { writeAll } from "../engine/lists.ts"
 import type { RecordKind, Records } from "../engine/Records.ts"
-import { transact } from "../engine/transact.ts"
+import { transactOrFail } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import { setBackBy, toldBackBy } from "../limits/SharedLimiter.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -179,7 +179,7 @@ export class FailureTable {
     row.untold = 0
     row.cleared = false
     const id = `${rule.name}:${digestOf(row.of)}`
-    return transact(records, entropy, row.workspace, id, (known) => {
+    return transactOrFail(records, entropy, row.workspace, id, (known) => {
       const heard =
         known === undefined ? undefined : { ...known, last: later(known.last, -toldBackBy(known.toldAt, now)) }
       const anew = cleared || heard === undefined
@@ -194,7 +194,6 @@ export class FailureTable {
       }
       return answer(anew ? undefined : { count: others, last: heard.last })
     }).pipe(
-      Effect.flatMap(Effect.fromResult),
       Effect.flatMap((all) => {
         // A success meanwhile has ended it all.
         if (all !== undefined && !row.cleared) {

@@ -4,7 +4,7 @@ import { type Client, knownAs } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
 import type { Met, NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Approval } from "../../engine/Grants.ts"
-import { transact } from "../../engine/transact.ts"
+import { transactOrFail } from "../../engine/transact.ts"
 import { authenticationOf } from "../../grant/Authentication.ts"
 import type { Decision } from "../../grant/Decision.ts"
 import { type Consent, placeOf } from "../../grant/Grant.ts"
@@ -137,11 +137,7 @@ const decideOn = <A, E>(
   call: Call,
   { waiting }: Answering,
   decide: (found: AuthorizationRequest | undefined) => Decision<A, E, AuthorizationRequest>
-) =>
-  Effect.flatMap(
-    transact(services.requests, services.entropy, call.workspace.id, waiting.id, decide),
-    Effect.fromResult
-  )
+) => transactOrFail(services.requests, services.entropy, call.workspace.id, waiting.id, decide)
 
 /** Whether the session ended, or began to, while its consent was written. */
 const hasEnded = Effect.fnUntraced(function* (
