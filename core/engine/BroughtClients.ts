@@ -23,13 +23,14 @@ import { type DocumentHosts, isBanned, takesHost } from "../rules/DocumentHosts.
 import { grantIdOf, idLength } from "../rules/Id.ts"
 import { day, hasPassed, type Instant, instantOf, later, minute } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { type Contended, type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
+import { type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
 import { sameDigest } from "../rules/Secret.ts"
 import type { Keys } from "../token/KeyRing.ts"
 import { type OpenWorkspace, policyAt } from "../workspace/Workspace.ts"
 import { type AuditContext, note } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Openings } from "./Openings.ts"
+import type { WriteFault } from "./transact.ts"
 
 /** draft-ietf-oauth-client-id-metadata-document §5.2 and §8.7: what a document may take, and how long it is kept. */
 export const documentLimits: DocumentLimits = {
@@ -93,20 +94,20 @@ export interface BroughtClients {
     workspace: OpenWorkspace,
     auditContext: AuditContext,
     client: Client
-  ) => Effect.Effect<Client, NoSuchClient | StorageUnavailable | Contended>
+  ) => Effect.Effect<Client, NoSuchClient | WriteFault>
   /** It acts before a person let it in: writes the record of its registration where it has none and there is `room`. */
   readonly record: (
     workspace: OpenWorkspace,
     auditContext: AuditContext,
     identifier: SealedIdentifier,
     room: Effect.Effect<void, StorageUnavailable>
-  ) => Effect.Effect<Client, NoSuchClient | StorageUnavailable | Contended>
+  ) => Effect.Effect<Client, NoSuchClient | WriteFault>
   /** A person let it in: writes its record, or brings that up to date. */
   readonly admit: (
     workspace: OpenWorkspace,
     auditContext: AuditContext,
     brought: Brought
-  ) => Effect.Effect<void, NoSuchClient | StorageUnavailable | Contended>
+  ) => Effect.Effect<void, NoSuchClient | WriteFault>
 }
 
 export interface Proving {
@@ -333,7 +334,7 @@ export const makeBroughtClients = ({
     auditContext: AuditContext,
     brought: Brought,
     by: "somebody" | "itself"
-  ): Effect.fn.Return<void, NoSuchClient | StorageUnavailable | Contended> {
+  ): Effect.fn.Return<void, NoSuchClient | WriteFault> {
     const now = instantOf(clock)
     const made = asClient(workspace, undefined, brought, now)
     const fresh = by === "itself" ? asSealed(made) : made

@@ -11,10 +11,9 @@ import {
   writtenKept
 } from "../ports/Storage.ts"
 import { ClientId } from "../rules/Id.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import { decodeBody, makeRecords, type RecordKind } from "./Records.ts"
-import { transactOrFail } from "./transact.ts"
+import { transactOrFail, type WriteFault } from "./transact.ts"
 
 /** The changes to a workspace's clients that other processes have to know of, before they take a client from memory. */
 const Changes = Schema.Struct({
@@ -74,7 +73,7 @@ export interface ClientChanges {
     read: Effect.Effect<A, E>
   ) => Effect.Effect<A, E | StorageUnavailable>
   /** To be told after the change: a process that has learnt of it reads the client as it is by then. */
-  readonly tell: (workspace: WorkspaceId, client: ClientId) => Effect.Effect<void, StorageUnavailable | Contended>
+  readonly tell: (workspace: WorkspaceId, client: ClientId) => Effect.Effect<void, WriteFault>
 }
 
 /** What a process has learnt of a workspace. Every request looks at it, so everything that looking takes is made once. */

@@ -7,13 +7,13 @@ import { type Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, GrantId } from "../rules/Id.ts"
 import { currentInstant, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { type Contended, RegistrationRefused } from "../rules/Refusal.ts"
+import { RegistrationRefused } from "../rules/Refusal.ts"
 import { type WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
 import { forEachItem } from "./lists.ts"
 import { makeRecords, type RecordKind } from "./Records.ts"
-import { cleanUpOrWarn, transactOrFail } from "./transact.ts"
+import { cleanUpOrWarn, transactOrFail, type WriteFault } from "./transact.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
@@ -64,7 +64,7 @@ export interface ClientRoom {
   /** A place for one more. Seldom asks the store: each process takes a hundredth of the ceiling at once. */
   readonly take: (workspace: WorkspaceId) => Effect.Effect<void, RegistrationRefused | StorageUnavailable>
   /** Counts, where there may be too many, and lets go of those that were not used for longest. Tells how many. */
-  readonly clear: (workspace: WorkspaceId) => Effect.Effect<number, StorageUnavailable | Contended>
+  readonly clear: (workspace: WorkspaceId) => Effect.Effect<number, WriteFault>
 }
 
 interface Surplus {
@@ -171,7 +171,7 @@ export const makeClientRoom = (
 
   const clear = Effect.fn("engine.clearClients")(function* (
     workspace: WorkspaceId
-  ): Effect.fn.Return<number, StorageUnavailable | Contended> {
+  ): Effect.fn.Return<number, WriteFault> {
     const before = (yield* records.get(workspace, fresh.id))?.value ?? fresh
     if (before.counted !== null && atMost(before) <= ceiling) return 0
     const now = yield* currentInstant

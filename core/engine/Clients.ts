@@ -6,12 +6,11 @@ import { type Conflict, type Slice, type Storage, StorageUnavailable } from "../
 import type { ClientId } from "../rules/Id.ts"
 import { Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { makeClientChanges, watchClients } from "./ClientChanges.ts"
 import { TtlCache } from "./caches.ts"
 import { clientKind, clientOwner, type Listed, makeRecords } from "./Records.ts"
-import { cleanUpOrWarn, transactOrFail } from "./transact.ts"
+import { cleanUpOrWarn, transactOrFail, type WriteFault } from "./transact.ts"
 
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
@@ -40,28 +39,16 @@ export interface Clients {
     workspace: WorkspaceId,
     id: ClientId,
     change: (client: Client) => Client
-  ) => Effect.Effect<Client | undefined, StorageUnavailable | Contended>
-  readonly markProven: (
-    workspace: WorkspaceId,
-    client: Client,
-    now: Instant
-  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  ) => Effect.Effect<Client | undefined, WriteFault>
+  readonly markProven: (workspace: WorkspaceId, client: Client, now: Instant) => Effect.Effect<void, WriteFault>
   /** For one that acted without a person; seldom a write. */
-  readonly markUsed: (
-    workspace: WorkspaceId,
-    client: Client,
-    now: Instant
-  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  readonly markUsed: (workspace: WorkspaceId, client: Client, now: Instant) => Effect.Effect<void, WriteFault>
   /** For every process at once. */
   readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
   /** The same, for good: where its identifier would bring it back, the record stays, as that of a client whose time is over. */
   readonly end: (workspace: WorkspaceId, client: Client, now: Instant) => Effect.Effect<void, StorageUnavailable>
   /** Removes one on trial as if its time were over, with no audit event; not one that a person lets in meanwhile. */
-  readonly letGo: (
-    workspace: WorkspaceId,
-    id: ClientId,
-    now: Instant
-  ) => Effect.Effect<"gone" | "stays", StorageUnavailable | Contended>
+  readonly letGo: (workspace: WorkspaceId, id: ClientId, now: Instant) => Effect.Effect<"gone" | "stays", WriteFault>
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Client>, StorageUnavailable>
 }
 
@@ -87,7 +74,7 @@ const longest = 4096
 const isShort = (client: Client): boolean => JSON.stringify(client).length <= longest
 
 /** The store says that nothing was written. To tell of what was not changed costs others a read, and no more. */
-const changedNothing = (exit: Exit.Exit<unknown, StorageUnavailable | Contended>): boolean => {
+const changedNothing = (exit: Exit.Exit<unknown, WriteFault>): boolean => {
   const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
   return fault?._tag === "StorageUnavailable" && fault.outcome === "not_done"
 }

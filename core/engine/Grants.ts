@@ -29,7 +29,6 @@ import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../ru
 import { earlier, hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import {
-  type Contended,
   InvalidClient,
   type InvalidDpopProof,
   InvalidGrant,
@@ -62,7 +61,7 @@ import type { Once } from "./Once.ts"
 import type { Openings } from "./Openings.ts"
 import type { Listed, Records } from "./Records.ts"
 import { beginHeld, beside, bothSpent, type Spending, spendingOf } from "./Spending.ts"
-import { beforeWriting, cleanUpOrWarn, type First, makeGrantDecisions } from "./transact.ts"
+import { beforeWriting, cleanUpOrWarn, type First, makeGrantDecisions, type WriteFault } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -97,8 +96,6 @@ export type Approval =
   | { readonly _tag: "Denied" }
   | { readonly _tag: "Expired" }
 
-type Storing = StorageUnavailable | Contended
-
 type ProofFault = InvalidDpopProof | PortUnavailable | StorageUnavailable
 
 /** Takes of the network's share, where a public client shows nothing of its own. */
@@ -130,7 +127,7 @@ export interface Grants {
     workspace: OpenWorkspace,
     approved: Approved,
     id: GrantId
-  ) => Effect.Effect<string, Conflict | Storing>
+  ) => Effect.Effect<string, Conflict | WriteFault>
   /** What became of an approval, or that there was none. */
   readonly approvalOf: (workspace: OpenWorkspace, id: GrantId) => Effect.Effect<Approval, StorageUnavailable>
   /** Ends what an approval began or is about to begin, but for one whose client has its tokens. */
@@ -138,7 +135,7 @@ export interface Grants {
     workspace: WorkspaceId,
     approved: Approved,
     id: GrantId
-  ) => Effect.Effect<"withdrawn" | "was_over" | "used", Storing>
+  ) => Effect.Effect<"withdrawn" | "was_over" | "used", WriteFault>
   /** What a request to the token endpoint comes to, by the row of its grant type. */
   readonly issue: (workspace: OpenWorkspace, row: GrantType, request: TokenRequest) => Effect.Effect<Issued, Fault>
   /** Who shows this token or key, and proved to hold what it is bound to. */
@@ -160,14 +157,14 @@ export interface Grants {
     text: string,
     unproven: Unproven,
     spending: Spending<R> | undefined
-  ) => Effect.Effect<GrantId | undefined, Storing | TooManyRequests | R>
+  ) => Effect.Effect<GrantId | undefined, WriteFault | TooManyRequests | R>
   readonly revokeGrant: (
     workspace: WorkspaceId,
     id: GrantId,
     why: "by_user" | "by_owner",
     /** Which of them may be ended so; any other is as unknown as one that is not there. */
     among?: (grant: Grant) => boolean
-  ) => Effect.Effect<"revoked" | "was_revoked" | "unknown", Storing>
+  ) => Effect.Effect<"revoked" | "was_revoked" | "unknown", WriteFault>
   readonly removeGrant: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<void, StorageUnavailable>
   readonly ofUser: (
     workspace: WorkspaceId,
@@ -175,7 +172,7 @@ export interface Grants {
     slice: Slice
   ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
   readonly keys: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
-  readonly createKey: (workspace: WorkspaceId, asked: KeyAsked) => Effect.Effect<NewKey, Storing>
+  readonly createKey: (workspace: WorkspaceId, asked: KeyAsked) => Effect.Effect<NewKey, WriteFault>
 }
 
 const serialLength = 8
@@ -691,7 +688,7 @@ export const makeGrants = ({
       text: string,
       unproven: Unproven,
       spending: Spending<R> | undefined
-    ): Effect.fn.Return<GrantId | undefined, Storing | TooManyRequests | R> {
+    ): Effect.fn.Return<GrantId | undefined, WriteFault | TooManyRequests | R> {
       const now = instantOf(clock)
       const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
       const token = Result.isSuccess(opened) ? opened.success : yield* ofJwt(workspace, text, now)

@@ -3,13 +3,12 @@ import { base64Url } from "../codec/Base64Url.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { type Issuer, Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import { addressOf, depthOf } from "../workspace/WorkspaceTable.ts"
 import { moveWorkspace } from "./Openings.ts"
 import { type Listed, makeRecords, type RecordKind } from "./Records.ts"
-import { transactOrFail } from "./transact.ts"
+import { transactOrFail, type WriteFault } from "./transact.ts"
 
 /**
  * What the store says of workspaces that are hosted in it. Two records say where one is found: its own, and one of its
@@ -65,8 +64,6 @@ export interface FoundAt {
   readonly deepest: number
 }
 
-type Storing = StorageUnavailable | Contended
-
 /** The workspaces that the store has beside those that a process is started with. */
 export interface Hosting {
   readonly find: (id: WorkspaceId) => Effect.Effect<Workspace | undefined, StorageUnavailable>
@@ -74,14 +71,14 @@ export interface Hosting {
   /** What is at an address, host and path. `known`: the one that was there when it was last asked. */
   readonly at: (address: string, known?: Workspace) => Effect.Effect<FoundAt, StorageUnavailable>
   /** `present`: it was there under this issuer, as after an answer of the store that was lost. Nothing else was changed. */
-  readonly add: (workspace: Workspace) => Effect.Effect<"added" | "present", HostingRefused | Storing>
+  readonly add: (workspace: Workspace) => Effect.Effect<"added" | "present", HostingRefused | WriteFault>
   /** Changes what it is configured with; its id and issuer stay. */
   readonly change: (
     id: WorkspaceId,
     change: (workspace: Workspace) => Workspace
-  ) => Effect.Effect<Workspace, HostingRefused | Storing>
+  ) => Effect.Effect<Workspace, HostingRefused | WriteFault>
   /** To another issuer, from which on nothing that the former one sealed opens. Answers the former one. */
-  readonly move: (id: WorkspaceId, to: Issuer) => Effect.Effect<Issuer, HostingRefused | Storing>
+  readonly move: (id: WorkspaceId, to: Issuer) => Effect.Effect<Issuer, HostingRefused | WriteFault>
 }
 
 const nowhere: FoundAt = { workspace: undefined, deepest: 0 }

@@ -14,7 +14,6 @@ import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf, later, minute, secondsOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { offersOpenId } from "../rules/Scope.ts"
 import { scopesOf, type Workspace, type WorkspaceId } from "../workspace/Workspace.ts"
 import { note } from "./AuditContext.ts"
@@ -50,9 +49,7 @@ import {
 } from "./logoutCalls.ts"
 import { makeRecords } from "./Records.ts"
 import type { Signing } from "./Signing.ts"
-import { cleanUpOrWarn, transactOrFail } from "./transact.ts"
-
-type Storing = StorageUnavailable | Contended
+import { cleanUpOrWarn, transactOrFail, type WriteFault } from "./transact.ts"
 
 /** Sessions of one person that are about to end. */
 export interface EndingSessions {
@@ -70,13 +67,13 @@ export interface Logouts {
    * Writes down whom to tell, and ends the grants that are not to outlive their session. It comes before the sessions
    * themselves end: where a process dies in between they have not ended, and ending them again loses no call.
    */
-  readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, Storing>
+  readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, WriteFault>
   /** The same, then the end of the sessions themselves. Until that is done, `isEnding` tells of them. */
   readonly endWith: <A, E>(
     workspace: Workspace,
     ending: EndingSessions,
     over: Effect.Effect<A, E>
-  ) => Effect.Effect<A, E | Storing>
+  ) => Effect.Effect<A, E | WriteFault>
   /**
    * Whether a session is about to end. Who writes a grant that names one asks after it, and whether it is there still:
    * either `endWith` finds the grant, or its writer finds this.
@@ -88,7 +85,7 @@ export interface Logouts {
     now: Instant
   ) => Effect.Effect<boolean, StorageUnavailable>
   /** Delivers what is due in a workspace, from any process; answers when to look again, if something waits. */
-  readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, Storing>
+  readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, WriteFault>
   /** A turn for each client whose calls are due, as far as this process knows. Asks no store where it knows of none. */
   readonly deliverKnown: Effect.Effect<void>
 }
@@ -156,7 +153,7 @@ export const makeLogouts = ({
     workspace: WorkspaceId,
     client: ClientId,
     change: (queue: LogoutQueue | undefined) => LogoutQueue | undefined
-  ): Effect.Effect<LogoutQueue | undefined, Storing> =>
+  ): Effect.Effect<LogoutQueue | undefined, WriteFault> =>
     transactOrFail(
       records,
       entropy,
@@ -224,7 +221,7 @@ export const makeLogouts = ({
       const now = instantOf(clock)
       for (const id of marks) {
         const begun = answerAndKeep(endingOf(id, now), undefined)
-        yield* transact(records, entropy, workspace.id, id, () => begun)
+        yield* transactOrFail(records, entropy, workspace.id, id, () => begun)
       }
       yield* end(workspace, ending)
       const done = yield* over
@@ -280,7 +277,7 @@ export const makeLogouts = ({
   const deliverTo = Effect.fnUntraced(function* (
     workspace: Workspace,
     client: ClientId
-  ): Effect.fn.Return<void, Storing> {
+  ): Effect.fn.Return<void, WriteFault> {
     const { id } = workspace
     const from = instantOf(clock)
     const began = yield* changeOwn(id, client, (queue) => taken(queue, self, from))
@@ -318,7 +315,7 @@ export const makeLogouts = ({
   })
 
   /** A turn for each client that is due. */
-  const round = Effect.fnUntraced(function* (workspace: Workspace): Effect.fn.Return<Instant | undefined, Storing> {
+  const round = Effect.fnUntraced(function* (workspace: Workspace): Effect.fn.Return<Instant | undefined, WriteFault> {
     const { id } = workspace
     known.delete(id)
     const due: Array<ClientId> = []

@@ -20,7 +20,7 @@ import {
 import { note } from "./AuditContext.ts"
 import { beginClientChanges } from "./ClientChanges.ts"
 import { clientKind, clientOwner, makeRecords, type RecordKind } from "./Records.ts"
-import { transact, transactOrFail } from "./transact.ts"
+import { transact, transactOrFail, type WriteFault } from "./transact.ts"
 
 /** What the store says of a workspace: who speaks for it. */
 const Opened = Schema.Struct({
@@ -78,32 +78,26 @@ export interface Openings {
   /** With its resources as any process listed them: read again where that was a while ago. Fails where it has moved. */
   readonly current: (workspace: OpenWorkspace, now: Instant) => Effect.Effect<OpenWorkspace, StorageUnavailable>
   /** The same; while the store is away, with what this process knows: that does not say that the workspace has moved. */
-  readonly asKnown: (
-    workspace: OpenWorkspace,
-    now: Instant
-  ) => Effect.Effect<OpenWorkspace, StorageUnavailable | Contended>
+  readonly asKnown: (workspace: OpenWorkspace, now: Instant) => Effect.Effect<OpenWorkspace, WriteFault>
   /** Changes what owners listed, by compare-and-set; this process knows it at once. */
   readonly list: <A, E>(
     workspace: OpenWorkspace,
     decide: (listed: ResourceRegistry) => Decision<A, E, ResourceRegistry>
-  ) => Effect.Effect<A, E | StorageUnavailable | Contended>
+  ) => Effect.Effect<A, E | WriteFault>
   /** The same for the issuers that owners trust. */
   readonly trust: <A, E>(
     workspace: OpenWorkspace,
     decide: (trusted: TrustedIssuers) => Decision<A, E, TrustedIssuers>
-  ) => Effect.Effect<A, E | StorageUnavailable | Contended>
+  ) => Effect.Effect<A, E | WriteFault>
   /** Changes from which hosts they take documents. */
-  readonly takeDocuments: (
-    workspace: OpenWorkspace,
-    hosts: DocumentHosts
-  ) => Effect.Effect<boolean, StorageUnavailable | Contended>
+  readonly takeDocuments: (workspace: OpenWorkspace, hosts: DocumentHosts) => Effect.Effect<boolean, WriteFault>
   /** The hosts that owners blocked, as the store has them now. */
   readonly blockedHosts: (workspace: WorkspaceId) => Effect.Effect<ReadonlyArray<string>, StorageUnavailable>
   /** Changes them by compare-and-set; whether that made a difference. */
   readonly block: (
     workspace: OpenWorkspace,
     change: (blocked: ReadonlyArray<string>) => ReadonlyArray<string>
-  ) => Effect.Effect<boolean, StorageUnavailable | Contended>
+  ) => Effect.Effect<boolean, WriteFault>
 }
 
 /** What the store has from now on, and from whom it was taken over. */
@@ -379,7 +373,7 @@ export const moveWorkspace = (
   { entropy, storage }: Parts,
   id: WorkspaceId,
   to: Issuer
-): Effect.Effect<Issuer | undefined, StorageUnavailable | Contended> =>
+): Effect.Effect<Issuer | undefined, WriteFault> =>
   transactOrFail(
     makeRecords(storage, workspaceKind),
     entropy,

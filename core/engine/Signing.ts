@@ -29,9 +29,9 @@ import {
   withdrawn,
   withoutNext
 } from "./signingKeys.ts"
-import { transactOrFail } from "./transact.ts"
+import { transactOrFail, type WriteFault } from "./transact.ts"
 
-export type SigningFault = PortUnavailable | StorageUnavailable | Contended
+export type SigningFault = PortUnavailable | WriteFault
 
 /** What is signed. */
 export interface Asked {
@@ -133,7 +133,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
   const change = <A>(
     { id, issuer }: Workspace,
     decide: (found: SigningKeys) => { readonly keys: SigningKeys | undefined; readonly outcome: A }
-  ): Effect.Effect<A, StorageUnavailable | Contended> =>
+  ): Effect.Effect<A, WriteFault> =>
     transactOrFail(records, entropy, id, id, (stored): Decision<A, never, SigningKeys> => {
       // Keys of the issuer before count as none: their private parts do not unwrap under this one.
       const found = stored?.issuer === issuer ? stored : { id, issuer, keys: [] }

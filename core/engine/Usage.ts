@@ -3,11 +3,10 @@ import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { day, Instant, later } from "../rules/Instant.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { writeAll } from "./lists.ts"
 import type { RecordKind, Records } from "./Records.ts"
-import { transact } from "./transact.ts"
+import { transact, type WriteFault } from "./transact.ts"
 
 export type UsedThing = "grant" | "client"
 
@@ -108,7 +107,7 @@ export interface Usage {
     id: string
   ) => Effect.Effect<Instant | undefined, StorageUnavailable>
   /** Writes what was seen. What cannot be written now is kept for the next time. */
-  readonly flush: Effect.Effect<number, StorageUnavailable | Contended>
+  readonly flush: Effect.Effect<number, WriteFault>
 }
 
 export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]): Usage => {

@@ -31,7 +31,6 @@ import { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, clientIdOf, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
 import { currentInstant, type Instant, type Millis } from "../rules/Instant.ts"
 import type { Policy, ProfileName } from "../rules/Policy.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { type AccessTokenFormat, readResources } from "../rules/Resource.ts"
 import type { Place, Sealer } from "../token/KeyRing.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -39,7 +38,7 @@ import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditCo
 import type { BroughtClients, NoSuchClient } from "./BroughtClients.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
-import { cleanUpOrWarn } from "./transact.ts"
+import { cleanUpOrWarn, type WriteFault } from "./transact.ts"
 
 export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
   id: clientIdOf(entropy.bytes(idLength)),
@@ -129,7 +128,7 @@ const changeClient = Effect.fnUntraced(function* <A>(
   id: ClientId,
   change: ClientChange,
   decide: (stored: Client, now: Instant) => readonly [outcome: A, next?: Client]
-): Effect.fn.Return<A | "unknown", StorageUnavailable | Contended> {
+): Effect.fn.Return<A | "unknown", WriteFault> {
   const now = yield* currentInstant
   // Set by the last of possibly several calls of the decision.
   const last: { decided: { readonly outcome: A; readonly changes: boolean } | undefined } = { decided: undefined }
@@ -169,7 +168,7 @@ export const makeSecret = Effect.fn("engine.makeSecret")(function* (
   auditContext: OwnerAuditContext,
   id: ClientId,
   keepFor: Millis
-): Effect.fn.Return<NewSecret | "unknown", SecretRefused | StorageUnavailable | Contended> {
+): Effect.fn.Return<NewSecret | "unknown", SecretRefused | WriteFault> {
   const drawn = drawnSecret(services.entropy.bytes(credentialLength))
   const made = yield* changeClient<Result.Result<NewSecret, SecretRefused>>(
     services,
@@ -244,10 +243,7 @@ export const setServedResource = Effect.fn("engine.setServedResource")(function*
   workspace: Workspace,
   id: ClientId,
   address: string | null
-): Effect.fn.Return<
-  "done" | "was_so" | "unknown" | "public" | "no_resource" | "too_long",
-  StorageUnavailable | Contended
-> {
+): Effect.fn.Return<"done" | "was_so" | "unknown" | "public" | "no_resource" | "too_long", WriteFault> {
   const named =
     address === null ? undefined : Option.getOrUndefined(Result.getSuccess(readResources(workspace, [address])))
   if (address !== null && named === undefined) return "no_resource"
@@ -296,7 +292,7 @@ export const answerByIdentifier = Effect.fn("engine.answerByIdentifier")(
     workspace: Workspace,
     identifier: ClientIdentifier,
     change: "approved" | "refused"
-  ): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", StorageUnavailable | Contended | NoSuchClient> {
+  ): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", WriteFault | NoSuchClient> {
     if (isBrought(identifier) && isSealed(identifier)) {
       const { brought, client } = yield* services.brought.registered(workspace, identifier)
       if (brought !== undefined) {

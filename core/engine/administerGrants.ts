@@ -6,19 +6,19 @@ import { type StorageScan, StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark, type PlaceId, type UserId } from "../rules/Id.ts"
 import { currentInstant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Grants } from "./Grants.ts"
 import { forEachItem, type GrantList, writeAll } from "./lists.ts"
 import { decodeBody, grantKind, isOfLaterRelease } from "./Records.ts"
+import type { WriteFault } from "./transact.ts"
 
 /** Revokes the grant of a person, for that person or on their behalf. Recorded once, however often it is called. */
 export const endGrant = Effect.fn("engine.endGrant")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId
-): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
+): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", WriteFault> {
   const { by, workspace } = auditContext
   const why = "by_user"
   const outcome = yield* services.grants.revokeGrant(workspace, id, why)
@@ -32,7 +32,7 @@ export const createKey = Effect.fn("engine.createKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants; readonly policy: Policy },
   auditContext: OwnerAuditContext,
   asked: KeyTerms
-): Effect.fn.Return<NewKey, BadKeyTerms | StorageUnavailable | Contended> {
+): Effect.fn.Return<NewKey, BadKeyTerms | WriteFault> {
   const { lasts, name, reach } = yield* Effect.fromResult(readKeyTerms(asked, services.policy.scopes))
   const expiresAt = lasts === undefined ? null : later(yield* currentInstant, lasts)
   const made = yield* services.grants.createKey(auditContext.workspace, { name, expiresAt, reach })
@@ -52,7 +52,7 @@ export const rotateKey = Effect.fn("engine.rotateKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   old: Key
-): Effect.fn.Return<NewKey | undefined, StorageUnavailable | Contended> {
+): Effect.fn.Return<NewKey | undefined, WriteFault> {
   const { by, workspace } = auditContext
   const now = yield* currentInstant
   const expiresAt = old.expiresAt === null ? null : later(now, old.expiresAt - old.createdAt)
@@ -73,7 +73,7 @@ export const revokeKey = Effect.fn("engine.revokeKey")(function* (
   services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId
-): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
+): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", WriteFault> {
   const { by, workspace } = auditContext
   const isKeys = (grant: Grant) => ownerOf(grant) === keyGrants
   const outcome = yield* services.grants.revokeGrant(workspace, id, "by_owner", isKeys)
@@ -137,7 +137,7 @@ export const endAll = Effect.fn("engine.endAll")(function* (
   auditContext: OwnerAuditContext,
   { client, place, user }: Ending,
   scan: StorageScan["Service"] | undefined
-): Effect.fn.Return<number | "needs_user", StorageUnavailable | Contended> {
+): Effect.fn.Return<number | "needs_user", WriteFault> {
   const { workspace } = auditContext
   const { grants, policy } = services
   let isOfLater = false

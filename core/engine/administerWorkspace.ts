@@ -1,12 +1,10 @@
 import { Effect, Result, Schema } from "effect"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import type { Audit } from "../ports/Audit.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
 import { type DocumentHosts, documentHostTyped, isBanned, isDocumentHost, mostHosts } from "../rules/DocumentHosts.ts"
 import type { ClientId } from "../rules/Id.ts"
 import { currentInstant, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import {
   type AccessTokenFormat,
   isResourceAddress,
@@ -29,6 +27,7 @@ import { forEachItem } from "./lists.ts"
 import type { Openings } from "./Openings.ts"
 import type { Signing, SigningFault } from "./Signing.ts"
 import type { Retirement, SigningKeys } from "./signingKeys.ts"
+import type { WriteFault } from "./transact.ts"
 
 /** A text that is no host. */
 export class BadHost extends Schema.TaggedError<BadHost>()("BadHost", {
@@ -51,7 +50,7 @@ export const blockClientHost = Effect.fn("engine.blockClientHost")(function* (
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: string
-): Effect.fn.Return<number, BadHost | StorageUnavailable | Contended> {
+): Effect.fn.Return<number, BadHost | WriteFault> {
   const host = documentHostTyped(typed)
   if (!isDocumentHost(host)) return yield* new BadHost({ reason: "host" })
   const isFull = (yield* services.openings.blockedHosts(workspace.id)).length >= mostHosts
@@ -78,7 +77,7 @@ export const unblockClientHost = Effect.fn("engine.unblockClientHost")(function*
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: string
-): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+): Effect.fn.Return<boolean, WriteFault> {
   const host = documentHostTyped(typed)
   // An earlier release kept some as they were typed.
   const isIt = (one: string) => documentHostTyped(one) === host
@@ -98,7 +97,7 @@ export const takeClientDocuments = Effect.fn("engine.takeClientDocuments")(funct
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: DocumentHosts
-): Effect.fn.Return<void, BadHost | StorageUnavailable | Contended> {
+): Effect.fn.Return<void, BadHost | WriteFault> {
   const hosts = typed === "any" ? typed : [...new Set(typed.map(documentHostTyped))]
   if (hosts !== "any" && !hosts.every(isDocumentHost)) return yield* new BadHost({ reason: "host" })
   if (hosts !== "any" && hosts.length > mostHosts) return yield* new BadHost({ reason: "full" })
@@ -159,7 +158,7 @@ export const addResource = Effect.fn("engine.addResource")(function* (
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: ResourceTyped
-): Effect.fn.Return<ResourceDefinition, BadResource | StorageUnavailable | Contended> {
+): Effect.fn.Return<ResourceDefinition, BadResource | WriteFault> {
   const definition = yield* Effect.fromResult(readResource(typed, scopesOf(policy, workspace)))
   const isThere = (all: ResourceRegistry) => all.some((one) => resourceOf(one) === resourceOf(definition))
   const configured = (workspace.resources ?? []).filter((one) => workspace.listed?.includes(one) !== true)
@@ -182,7 +181,7 @@ export const removeResource = Effect.fn("engine.removeResource")(function* (
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   at: string
-): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+): Effect.fn.Return<boolean, WriteFault> {
   const isIt = (one: ResourceDefinition) => String(resourceOf(one)) === withoutEndSlash(at)
   const removed = yield* openings.list<boolean, never>(workspace, (listed) =>
     listed.some(isIt)
@@ -254,7 +253,7 @@ export const trustIssuer = Effect.fn("engine.trustIssuer")(function* (
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: IssuerTyped
-): Effect.fn.Return<TrustedIssuer, BadIssuer | StorageUnavailable | Contended> {
+): Effect.fn.Return<TrustedIssuer, BadIssuer | WriteFault> {
   const read = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
   const made = { ...read, since: yield* currentInstant }
   const { trustedIssuers = [] } = workspace
@@ -285,7 +284,7 @@ export const changeIssuer = Effect.fn("engine.changeIssuer")(function* (
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   typed: IssuerTyped
-): Effect.fn.Return<TrustedIssuer | undefined, BadIssuer | StorageUnavailable | Contended> {
+): Effect.fn.Return<TrustedIssuer | undefined, BadIssuer | WriteFault> {
   const read = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
   const now = yield* currentInstant
   const changed = yield* openings.trust<TrustedIssuer | undefined, never>(workspace, (trusted) => {
@@ -310,7 +309,7 @@ export const removeIssuer = Effect.fn("engine.removeIssuer")(function* (
   auditContext: OwnerAuditContext,
   workspace: OpenWorkspace,
   issuer: string
-): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+): Effect.fn.Return<boolean, WriteFault> {
   const removed = yield* openings.trust<boolean, never>(workspace, (trusted) => {
     const others = trusted.filter((one) => one.issuer !== issuer)
     return others.length === trusted.length ? answer(false) : answerAndKeep(others, true)

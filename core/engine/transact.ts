@@ -26,6 +26,9 @@ const pause = (attempt: number, entropy: Entropy["Service"]) => {
   return Effect.sleep(1 + (most * (entropy.bytes(1)[0] ?? 0)) / 255)
 }
 
+/** What a write may fail by. */
+export type WriteFault = StorageUnavailable | Contended
+
 /** What a decision that writes waits for. */
 export interface First<R> {
   /** Asked once the decision is made. */
@@ -52,7 +55,7 @@ export const transact = <V, A, E, R = never>(
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>,
   first?: First<R>
-): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R> => {
+): Effect.Effect<Result.Result<A, E>, WriteFault | R> => {
   const transaction: Transaction<V, A, E, R> = { records, entropy, workspace, id, decide, first }
   const known = records.cache?.assumed(workspace, id)
   const early = known === undefined ? undefined : decide(known.value)
@@ -76,7 +79,7 @@ export const transactOrFail = <V, A, E>(
   workspace: WorkspaceId,
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>
-): Effect.Effect<A, E | StorageUnavailable | Contended> =>
+): Effect.Effect<A, E | WriteFault> =>
   Effect.flatMap(transact(records, entropy, workspace, id, decide), Effect.fromResult)
 
 /** For what is written or handed out otherwise. `undefined`: nothing is waited for. */
@@ -100,7 +103,7 @@ const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | un
     ? records.insert(workspace, next, command)
     : records.replace(workspace, kept.version, next, command)
 
-type Swapped<A, E, R = never> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R>
+type Swapped<A, E, R = never> = Effect.Effect<Result.Result<A, E>, WriteFault | R>
 
 /** `unread`: decided on the cached record. */
 const swap = <V, A, E, R>(
@@ -228,7 +231,7 @@ const retry = Effect.fnUntraced(function* <V, A, E, R>(
  */
 export const cleanUpOrWarn = (
   workspace: WorkspaceId,
-  tidying: Effect.Effect<void, StorageUnavailable | Contended>,
+  tidying: Effect.Effect<void, WriteFault>,
   left: string,
   about: Readonly<Record<string, string>>
 ): Effect.Effect<boolean> =>
@@ -238,7 +241,7 @@ export const cleanUpOrWarn = (
   )
 
 type Step<A, E> = (grant: Grant | undefined) => Decision<A, E>
-type Decided<A, E, R> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R>
+type Decided<A, E, R> = Effect.Effect<Result.Result<A, E>, WriteFault | R>
 
 /** Decisions about grants, each on the grant as it is stored, except those about a client's own grant. */
 interface GrantDecisions {

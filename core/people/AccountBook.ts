@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords } from "../engine/Records.ts"
-import { transactOrFail } from "../engine/transact.ts"
+import { transactOrFail, type WriteFault } from "../engine/transact.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -36,8 +36,6 @@ export interface Opening {
   readonly signedInAt: Instant | null
 }
 
-type Storing = StorageUnavailable | Contended
-
 /** The accounts of a workspace, and the logins that lead to them. */
 export interface AccountBook {
   readonly newId: () => UserId
@@ -50,26 +48,26 @@ export interface AccountBook {
     workspace: WorkspaceId,
     opening: Opening,
     now: Instant
-  ) => Effect.Effect<Active, AccountRefusal | Storing>
+  ) => Effect.Effect<Active, AccountRefusal | WriteFault>
   /** Changes an active account; `undefined` if there is no such account or the change declines. */
   readonly change: (
     workspace: WorkspaceId,
     id: UserId,
     change: (account: Active) => Account | undefined
-  ) => Effect.Effect<Account | undefined, Storing>
+  ) => Effect.Effect<Account | undefined, WriteFault>
   /** The same, for a change that says why it declines; `unknown` if there is no such account. */
   readonly decide: <E>(
     workspace: WorkspaceId,
     id: UserId,
     decide: (account: Active) => Result.Result<Active, E>
-  ) => Effect.Effect<Active, E | AccountRefusal | Storing>
+  ) => Effect.Effect<Active, E | AccountRefusal | WriteFault>
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Account>, StorageUnavailable>
   /** Keeps the id from opening an account; `false` if it already did. */
-  readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
+  readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, WriteFault>
   /** `Leaving` → `Active`: the person can sign in again. */
-  readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, Storing>
+  readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, WriteFault>
   /** `Leaving` → `Gone`: only the id is kept, and stays taken. */
-  readonly forget: (workspace: WorkspaceId, person: Leaving, now: Instant) => Effect.Effect<void, Storing>
+  readonly forget: (workspace: WorkspaceId, person: Leaving, now: Instant) => Effect.Effect<void, WriteFault>
 }
 
 const attemptLength = 9

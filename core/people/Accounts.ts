@@ -1,13 +1,13 @@
 import { Context, Effect, Layer } from "effect"
 import { makeOnce, type Once } from "../engine/Once.ts"
-import { cleanUpOrWarn } from "../engine/transact.ts"
+import { cleanUpOrWarn, type WriteFault } from "../engine/transact.ts"
 import type { HttpRequest } from "../http/Http.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { PasswordHasher } from "../ports/PasswordHasher.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import type { UserId } from "../rules/Id.ts"
 import { currentInstant, type Instant } from "../rules/Instant.ts"
-import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
+import type { Overloaded, TooManyRequests } from "../rules/Refusal.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import {
   type AccountPolicy,
@@ -28,8 +28,6 @@ import { fitPassword, makePasswords, type Password, type Passwords } from "./Pas
 import { makeSessions, type Session, type Sessions } from "./Sessions.ts"
 import { type Sharing, SignInThrottle } from "./SignInThrottle.ts"
 import { makeSignIn, type SignIn, throttled } from "./signIn.ts"
-
-type Storing = StorageUnavailable | Contended
 
 /** A new account as its form was filled in. */
 export interface Draft {
@@ -76,7 +74,7 @@ export class Accounts extends Context.Service<
       draft: Draft,
       id?: UserId,
       claim?: Effect.Effect<void, AccountRefusal | StorageUnavailable>
-    ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
+    ) => Effect.Effect<Active, AccountRefusal | Overloaded | WriteFault>
     /** Whether the signed-in person knows the password; wrong attempts slow down `device`. */
     readonly confirm: (
       workspace: WorkspaceId,
@@ -95,14 +93,18 @@ export class Accounts extends Context.Service<
       password: Password,
       farewell: Farewell,
       confirmed?: Active["epoch"]
-    ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
+    ) => Effect.Effect<Active, AccountRefusal | Overloaded | WriteFault>
     /** Ends the sessions that a new password of this account ended, where that has not come about yet. */
-    readonly finishSessions: (workspace: Workspace, account: Active, farewell: Farewell) => Effect.Effect<void, Storing>
+    readonly finishSessions: (
+      workspace: Workspace,
+      account: Active,
+      farewell: Farewell
+    ) => Effect.Effect<void, WriteFault>
     readonly rename: (
       workspace: WorkspaceId,
       id: UserId,
       name: string
-    ) => Effect.Effect<Active, AccountRefusal | Storing>
+    ) => Effect.Effect<Active, AccountRefusal | WriteFault>
   }
 >()("tessera/core/people/Accounts") {
   static readonly layer = (options: AccountsOptions = {}) => Layer.effect(Accounts, makeAccounts(options))
@@ -164,7 +166,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     workspace: Workspace,
     account: Active,
     farewell: Farewell
-  ): Effect.fn.Return<void, Storing> {
+  ): Effect.fn.Return<void, WriteFault> {
     yield* endSessions(sessions, workspace, account.id, ({ epoch }) => epoch < account.epoch, farewell)
     yield* book.change(workspace.id, account.id, ({ endsSessions, ...found }) =>
       endsSessions === true && found.epoch === account.epoch ? found : undefined

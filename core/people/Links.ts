@@ -1,13 +1,12 @@
 import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
-import { transactOrFail } from "../engine/transact.ts"
+import { transactOrFail, type WriteFault } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { UserId } from "../rules/Id.ts"
 import { hasPassed, Instant } from "../rules/Instant.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { Email, Role } from "./Account.ts"
@@ -52,10 +51,7 @@ export interface Links {
   readonly make: (
     workspace: WorkspaceId,
     link: (id: Digest) => Link
-  ) => Effect.Effect<
-    { readonly secret: Redacted.Redacted<string>; readonly link: Link },
-    StorageUnavailable | Contended
-  >
+  ) => Effect.Effect<{ readonly secret: Redacted.Redacted<string>; readonly link: Link }, WriteFault>
   /** `undefined` if the link never existed, was withdrawn or has expired. */
   readonly find: (
     workspace: WorkspaceId,

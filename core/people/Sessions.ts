@@ -2,13 +2,12 @@ import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { collectAll } from "../engine/lists.ts"
 import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
-import { transactOrFail } from "../engine/transact.ts"
+import { transactOrFail, type WriteFault } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -100,30 +99,22 @@ export interface Sessions {
     account: Holder,
     now: Instant,
     browser?: Session["browser"]
-  ) => Effect.Effect<SessionSecret, StorageUnavailable | Contended>
+  ) => Effect.Effect<SessionSecret, WriteFault>
   readonly find: (
     workspace: WorkspaceId,
     secret: SessionSecret,
     now: Instant
   ) => Effect.Effect<Session | undefined, StorageUnavailable>
   /** Notes that it is in use, where the last note is some minutes old. */
-  readonly use: (
-    workspace: WorkspaceId,
-    session: Session,
-    now: Instant
-  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  readonly use: (workspace: WorkspaceId, session: Session, now: Instant) => Effect.Effect<void, WriteFault>
   /** Notes when the password was given again; `false` where the session has ended. */
   readonly confirm: (
     workspace: WorkspaceId,
     id: Session["id"],
     confirmedAt: Session["confirmedAt"]
-  ) => Effect.Effect<boolean, StorageUnavailable | Contended>
+  ) => Effect.Effect<boolean, WriteFault>
   /** What the former session was to applications, this one is from now on. */
-  readonly takeOver: (
-    workspace: WorkspaceId,
-    id: Session["id"],
-    former: Session
-  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  readonly takeOver: (workspace: WorkspaceId, id: Session["id"], former: Session) => Effect.Effect<void, WriteFault>
   /** The sessions of an account, in no particular order; some may have expired. */
   readonly list: (
     workspace: WorkspaceId,

@@ -2,13 +2,11 @@ import { Effect, Schema } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { writeAll } from "../engine/lists.ts"
 import type { RecordKind, Records } from "../engine/Records.ts"
-import { transactOrFail } from "../engine/transact.ts"
+import { transactOrFail, type WriteFault } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import { setBackBy, toldBackBy } from "../limits/SharedLimiter.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
 import { hour, Instant, instantOf, later, type Millis } from "../rules/Instant.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -229,7 +227,7 @@ export const shareFailures = (
   untold: ToTell,
   records: Records<SharedFailures>,
   entropy: Entropy["Service"]
-): Effect.Effect<number, StorageUnavailable | Contended> =>
+): Effect.Effect<number, WriteFault> =>
   Effect.clockWith((clock) => {
     const now = instantOf(clock)
     return writeAll(

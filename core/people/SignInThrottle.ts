@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import { makeRecords } from "../engine/Records.ts"
+import type { WriteFault } from "../engine/transact.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { Storage } from "../ports/Storage.ts"
 import { type Instant, later, type Millis, minute } from "../rules/Instant.ts"
-import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
+import { TooManyRequests } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import {
   type Failures,
@@ -183,4 +184,4 @@ export class SignInThrottle {
 }
 
 /** To be run every second or so. */
-export type Sharing = Effect.Effect<number, StorageUnavailable | Contended>
+export type Sharing = Effect.Effect<number, WriteFault>

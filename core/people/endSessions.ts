@@ -1,12 +1,11 @@
 import { Effect } from "effect"
 import type { Logouts } from "../engine/Logouts.ts"
 import { collectAll } from "../engine/lists.ts"
+import type { WriteFault } from "../engine/transact.ts"
 import type { Grant } from "../grant/Grant.ts"
 import { noteOf } from "../http/audit.ts"
 import type { Call, Services } from "../http/Route.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, type UserId } from "../rules/Id.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { namesOf, type Session, type Sessions } from "./Sessions.ts"
 
@@ -35,7 +34,7 @@ export const endSessions = Effect.fn("people.endSessions")(function* (
   user: UserId,
   which: ReadonlyArray<Session["id"]> | ((session: Session) => boolean),
   { logouts, ...telling }: Farewell
-): Effect.fn.Return<number, StorageUnavailable | Contended> {
+): Effect.fn.Return<number, WriteFault> {
   const all = yield* collectAll((slice) => sessions.list(workspace.id, user, slice))
   const ending = all.filter((session) => (typeof which === "function" ? which(session) : which.includes(session.id)))
   const removed = Effect.forEach(ending, ({ id }) => sessions.remove(workspace.id, id), { discard: true })

@@ -1,7 +1,8 @@
 import { Effect, Redacted } from "effect"
+import type { WriteFault } from "../engine/transact.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { currentInstant, later } from "../rules/Instant.ts"
-import type { Contended, Overloaded } from "../rules/Refusal.ts"
+import type { Overloaded } from "../rules/Refusal.ts"
 import { endpointUrl, type Workspace, type WorkspaceId } from "../workspace/Workspace.ts"
 import type { AccountRefusal } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
@@ -31,7 +32,7 @@ export const ensureOwner = Effect.fn("people.ensureOwner")(function* (
   accounts: Accounts["Service"],
   workspace: Workspace,
   owner: { readonly email: string; readonly password: Password }
-): Effect.fn.Return<"made" | "present", AccountRefusal | Overloaded | StorageUnavailable | Contended> {
+): Effect.fn.Return<"made" | "present", AccountRefusal | Overloaded | WriteFault> {
   if (yield* hasAccounts(accounts, workspace.id)) return "present"
   const made = accounts.open(workspace.id, { ...owner, name: "", role: "owner" })
   return yield* made.pipe(
@@ -49,7 +50,7 @@ export const ensureOwner = Effect.fn("people.ensureOwner")(function* (
 export const makeSetUpLink = Effect.fn("people.makeSetUpLink")(function* (
   accounts: Accounts["Service"],
   workspace: Workspace
-): Effect.fn.Return<Redacted.Redacted<string> | undefined, StorageUnavailable | Contended> {
+): Effect.fn.Return<Redacted.Redacted<string> | undefined, WriteFault> {
   if (yield* hasAccounts(accounts, workspace.id)) return undefined
   const now = yield* currentInstant
   const { secret } = yield* accounts.links.make(workspace.id, (id) => ({

@@ -1,6 +1,5 @@
 import { Effect, Result, Schema } from "effect"
-import { cleanUpOrWarn } from "../engine/transact.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
+import { cleanUpOrWarn, type WriteFault } from "../engine/transact.ts"
 import { PlaceId, type UserId } from "../rules/Id.ts"
 import { currentInstant } from "../rules/Instant.ts"
 import { Contended } from "../rules/Refusal.ts"
@@ -65,8 +64,6 @@ export const readPlace = (typed: PlaceTyped, registry: ScopeRegistry): Result.Re
   })
 }
 
-type Storing = StorageUnavailable | Contended
-
 /**
  * Gives a person a place, or says anew what one of theirs is called and takes. Applications keep what they were allowed
  * there before, as with a host whose answer changes.
@@ -77,7 +74,7 @@ export const setPlace = Effect.fn("people.setPlace")(function* (
   workspace: WorkspaceId,
   user: UserId,
   place: Membership
-): Effect.fn.Return<Active, AccountRefusal | BadPlace | Storing> {
+): Effect.fn.Return<Active, AccountRefusal | BadPlace | WriteFault> {
   const before = yield* accounts.book.findActive(workspace, user)
   const left = (before?.leftPlaces ?? []).filter(({ id }) => id === place.id)
   // It is forgotten that they left it, so what they had there ends before.
@@ -111,7 +108,7 @@ export const removePlace = Effect.fn("people.removePlace")(function* (
   user: UserId,
   place: string,
   noted: Effect.Effect<void>
-): Effect.fn.Return<"removed" | "removing" | "unknown", Storing> {
+): Effect.fn.Return<"removed" | "removing" | "unknown", WriteFault> {
   const since = yield* currentInstant
   if (!isPlaceId(place)) return "unknown"
   const changed = yield* accounts.book.change(workspace, user, (account) => {

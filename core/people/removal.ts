@@ -2,12 +2,10 @@ import { Effect } from "effect"
 import type { Grants } from "../engine/Grants.ts"
 import type { Logouts } from "../engine/Logouts.ts"
 import { collectAll, forEachItem } from "../engine/lists.ts"
-import { cleanUpOrWarn } from "../engine/transact.ts"
+import { cleanUpOrWarn, type WriteFault } from "../engine/transact.ts"
 import type { Grant } from "../grant/Grant.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, type PlaceId, type UserId } from "../rules/Id.ts"
 import { currentInstant, hasPassed, later, minute } from "../rules/Instant.ts"
-import type { Contended } from "../rules/Refusal.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import { type Account, AccountRefusal, type Active, type Email, type Leaving } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
@@ -30,8 +28,6 @@ export const tellRevoked = (
       outcome === "revoked" ? tell(grantMark(id), why) : Effect.void
     )
 })
-
-type Storing = StorageUnavailable | Contended
 
 /**
  * A request that began before the removal, of a person or of a place of theirs, may still write a session or a consent,
@@ -65,7 +61,7 @@ export const endPlaces = (
   workspace: WorkspaceId,
   user: UserId,
   places: ReadonlyArray<PlaceId>
-): Effect.Effect<void, Storing> =>
+): Effect.Effect<void, WriteFault> =>
   revokeAll(
     grants,
     workspace,
@@ -88,7 +84,7 @@ const finishPlaces = Effect.fn("people.finishPlaces")(function* (
   grants: GrantsOfUser,
   workspace: WorkspaceId,
   id: UserId
-): Effect.fn.Return<void, Storing> {
+): Effect.fn.Return<void, WriteFault> {
   const now = yield* currentInstant
   // As it is now: since the accounts were listed, an owner may have given a place back.
   const account = yield* accounts.book.findActive(workspace, id)
@@ -123,7 +119,7 @@ const endEverything = Effect.fn("people.endEverything")(function* (
   grants: GrantsOfUser,
   workspace: Workspace,
   person: Leaving
-): Effect.fn.Return<void, Storing> {
+): Effect.fn.Return<void, WriteFault> {
   // Only an owner invites, and only an owner's email cannot be another account's while it is leaving.
   if (person.role === "owner") yield* withdrawInvitations(accounts, workspace.id, person.email)
   yield* revokeAll(grants, workspace.id, person.id)
@@ -139,7 +135,7 @@ const startLeaving = Effect.fn("people.startLeaving")(function* (
   accounts: Accounts["Service"],
   workspace: Workspace,
   id: UserId
-): Effect.fn.Return<Leaving, AccountRefusal | Storing> {
+): Effect.fn.Return<Leaving, AccountRefusal | WriteFault> {
   const since = yield* currentInstant
   const left = yield* accounts.book.change(workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since }))
   if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
@@ -171,7 +167,7 @@ export const removeAccount = Effect.fn("people.removeAccount")(function* (
   workspace: Workspace,
   id: UserId,
   noted: Effect.Effect<void>
-): Effect.fn.Return<"removed" | "removing", AccountRefusal | Storing> {
+): Effect.fn.Return<"removed" | "removing", AccountRefusal | WriteFault> {
   const person = yield* startLeaving(accounts, workspace, id)
   yield* noted
   const isFinished = yield* cleanUpOrWarn(
@@ -191,7 +187,7 @@ export const finishRemovals = Effect.fn("people.finishRemovals")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: Workspace
-): Effect.fn.Return<number, Storing> {
+): Effect.fn.Return<number, WriteFault> {
   const all = yield* allAccounts(accounts, workspace.id)
   const leaving = all.filter((account) => account._tag === "Leaving")
   for (const account of all) {

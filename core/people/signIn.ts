@@ -1,8 +1,8 @@
 import { Cause, Effect, Schema } from "effect"
-import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { WriteFault } from "../engine/transact.ts"
 import type { UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
-import { type Contended, Overloaded, type TooManyRequests } from "../rules/Refusal.ts"
+import { Overloaded, type TooManyRequests } from "../rules/Refusal.ts"
 import { type Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Active, loginIdOf, normaliseEmail } from "./Account.ts"
@@ -65,7 +65,7 @@ export type SignIn = (
   workspace: WorkspaceId,
   credentials: Credentials,
   now: Instant
-) => Effect.Effect<SignInOutcome, TooManyRequests | Overloaded | StorageUnavailable | Contended>
+) => Effect.Effect<SignInOutcome, TooManyRequests | Overloaded | WriteFault>
 
 /** The key of a login in the throttle, also for text that is no email. */
 const loginOf = (text: string): Digest => {
