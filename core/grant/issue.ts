@@ -3,12 +3,13 @@ import { isPublic } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { profileOf } from "../client/Profile.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
-import { InvalidTarget } from "../rules/Refusal.ts"
-import { type Resources, sameResources } from "../rules/Resource.ts"
+import { InvalidGrant, InvalidTarget } from "../rules/Refusal.ts"
+import { narrowResources, type Resources, sameResources } from "../rules/Resource.ts"
 import { commonScopes, formatScopes, type Scopes, signsIn, withSignIn } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
-import type { Binding } from "./Binding.ts"
-import { type AccessTokens, type Active, consentOf, placeOf, type Standing } from "./Grant.ts"
+import { type Binding, isBoundTo } from "./Binding.ts"
+import { answerAndKeep, type Decision, refuse } from "./Decision.ts"
+import { type AccessTokens, type Active, consentOf, type Pending, placeOf, type Standing } from "./Grant.ts"
 import type { Identity } from "./idToken.ts"
 import type { Retry } from "./Sender.ts"
 import type { Issuing, Step } from "./Step.ts"
@@ -137,4 +138,24 @@ export const tokensOf = (grant: Active, scope: Scopes, resources: Resources | nu
   return authentication === undefined || subject._tag !== "User" || !signsIn(scope)
     ? tokens
     : { ...tokens, identity: { user: subject.id, client, authentication } }
+}
+
+/** The first tokens of what a person allowed, whichever way its client came for them. */
+export const firstTokens = (
+  grant: Pending,
+  step: Step<unknown>
+): Decision<Tokens, InvalidGrant | InvalidTarget, Active> => {
+  // RFC 9449 §10: a stolen code is worth nothing without the key that its request named.
+  if (grant.binding !== undefined && !isBoundTo(grant.binding, step.binding))
+    return refuse(new InvalidGrant({ reason: "binding_differs" }))
+  const narrowed = narrowResources(grant.resources, step.resources)
+  if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
+  const scope = allowedFor(grant.scope, step)
+  if (Result.isFailure(scope)) return refuse(scope.failure)
+
+  const endsAt = later(grant.createdAt, step.policy.refreshMaxTtl)
+  const { challenge } = grant
+  const line = { access: noAccessTokensYet, binding: lineBinding(step), challenge, endsAt, generation: 1 }
+  const next = activeFrom(grant, line, step)
+  return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
 }

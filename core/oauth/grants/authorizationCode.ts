@@ -1,18 +1,15 @@
 import { Result, Schema } from "effect"
 import { hasGrant } from "../../client/Client.ts"
 import { redirectTargetOf } from "../../client/Profile.ts"
-import { isBoundTo } from "../../grant/Binding.ts"
-import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
+import { type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
-import { activeFrom, allowedFor, lineBinding, noAccessTokensYet, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { firstTokens, type Tokens } from "../../grant/issue.ts"
 import { revoked } from "../../grant/revoke.ts"
 import type { Step } from "../../grant/Step.ts"
 import { type Read, refusedAs } from "../../http/form.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { later } from "../../rules/Instant.ts"
 import { CodeVerifier, provesPossession } from "../../rules/Pkce.ts"
 import { InvalidGrant, InvalidRequest, InvalidTarget } from "../../rules/Refusal.ts"
-import { narrowResources } from "../../rules/Resource.ts"
 import { grantType, resource } from "./GrantType.ts"
 
 export const verifierMalformed = new InvalidRequest({
@@ -72,20 +69,7 @@ const redeem = (
     return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
   }
   const fault = verifierFault(grant.challenge, step.form.code_verifier)
-  if (fault !== undefined) return refuse(fault)
-  // RFC 9449 §10: a stolen code is worth nothing without the key that its request named.
-  if (grant.binding !== undefined && !isBoundTo(grant.binding, step.binding))
-    return refuse(new InvalidGrant({ reason: "binding_differs" }))
-  const narrowed = narrowResources(grant.resources, step.resources)
-  if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
-  const scope = allowedFor(grant.scope, step)
-  if (Result.isFailure(scope)) return refuse(scope.failure)
-
-  const endsAt = later(grant.createdAt, policy.refreshMaxTtl)
-  const { challenge } = grant
-  const line = { access: noAccessTokensYet, binding: lineBinding(step), challenge, endsAt, generation: 1 }
-  const next = activeFrom(grant, line, step)
-  return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
+  return fault === undefined ? firstTokens(grant, step) : refuse(fault)
 }
 
 /** RFC 6749 §4.1. */

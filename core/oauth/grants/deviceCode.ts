@@ -1,15 +1,13 @@
 import { Result, Schema } from "effect"
 import { hasGrant } from "../../client/Client.ts"
 import { deviceGrant, leastProfile } from "../../client/Profile.ts"
-import { isBoundTo } from "../../grant/Binding.ts"
-import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
+import { type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant } from "../../grant/Grant.ts"
-import { activeFrom, allowedFor, lineBinding, noAccessTokensYet, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { firstTokens, type Tokens } from "../../grant/issue.ts"
 import { revoked } from "../../grant/revoke.ts"
 import type { Step } from "../../grant/Step.ts"
 import { type Read, refusedAs } from "../../http/form.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { later } from "../../rules/Instant.ts"
 import { CodeVerifier } from "../../rules/Pkce.ts"
 import {
   AccessDenied,
@@ -20,7 +18,6 @@ import {
   InvalidTarget,
   SlowDown
 } from "../../rules/Refusal.ts"
-import { narrowResources } from "../../rules/Resource.ts"
 import { verifierFault, verifierMalformed } from "./authorizationCode.ts"
 import { grantType, resource } from "./GrantType.ts"
 
@@ -58,18 +55,7 @@ const fetch = (
     const refusal = new InvalidGrant({ reason: "code_replayed", ended: grantMark(grant.id) })
     return refuseAndKeep(revoked(grant, "code_replayed", policy, now), refusal)
   }
-  if (grant.binding !== undefined && !isBoundTo(grant.binding, step.binding))
-    return refuse(new InvalidGrant({ reason: "binding_differs" }))
-  const narrowed = narrowResources(grant.resources, step.resources)
-  if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
-  const scope = allowedFor(grant.scope, step)
-  if (Result.isFailure(scope)) return refuse(scope.failure)
-
-  const endsAt = later(grant.createdAt, policy.refreshMaxTtl)
-  const { challenge } = grant
-  const line = { access: noAccessTokensYet, binding: lineBinding(step), challenge, endsAt, generation: 1 }
-  const next = activeFrom(grant, line, step)
-  return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
+  return firstTokens(grant, step)
 }
 
 /** RFC 8628. */
