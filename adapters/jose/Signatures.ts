@@ -2,7 +2,7 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import type { CryptoKey, JWK } from "jose"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { base64Url, readBase64Url } from "../../core/codec/Base64Url.ts"
-import { readJws, type UnverifiedJws } from "../../core/codec/Jws.ts"
+import { kidOf, readJws, type UnverifiedJws } from "../../core/codec/Jws.ts"
 import { SignatureFault, Signatures, type Signer, type WrappedKey, type Wrapping } from "../../core/ports/Signatures.ts"
 import { type Algorithm, candidates, isAlgorithm, keyMaterial, PublicKey } from "../../core/rules/Jwk.ts"
 
@@ -167,11 +167,11 @@ export const makeSignatures = (): Signatures["Service"] => {
       const read = typeof jws === "string" ? readJws(jws) : jws
       if (read === undefined) return fault("malformed")
       const { claims, header, text } = read satisfies UnverifiedJws
-      const { alg, crit, kid } = header
+      const { alg, crit } = header
       // RFC 7515 §4.1.11: no extension is understood here. RFC 7797's `b64` has to be in `crit` too.
       if (crit !== undefined || header.b64 !== undefined) return fault("malformed")
       if (!isAlgorithm(alg) || !allowed.includes(alg)) return fault("algorithm")
-      const fitting = candidates(keys, typeof kid === "string" ? kid : undefined, alg)
+      const fitting = candidates(keys, kidOf(header), alg)
       if (fitting.length === 0) return fault("no_key")
       return Effect.map(
         tried("forged", () => signedBy(text, fitting, alg)),

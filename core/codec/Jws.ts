@@ -35,6 +35,9 @@ export const millisIn = (claims: Members, name: string): number | undefined => {
   return typeof value === "number" && Number.isFinite(value) ? value * 1000 : undefined
 }
 
+/** RFC 7515 §4.1.4: which of its keys made it, as the header says. */
+export const kidOf = ({ kid }: Members): string | undefined => (typeof kid === "string" ? kid : undefined)
+
 /**
  * Tells whose key is to be asked for, and nothing more. An array is no object of claims, and no text has two forms.
  * `headerOf`: of a reader who has seen the same header before.

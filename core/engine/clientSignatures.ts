@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { Members, UnverifiedJws } from "../codec/Jws.ts"
 import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
-import type { Signatures } from "../ports/Signatures.ts"
+import { adapterFault, type SignatureFault, type Signatures } from "../ports/Signatures.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { PortUnavailable } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -42,7 +42,10 @@ const keysOf = (
         )
       )
 
-const faultOf = { no_key: "key_unknown", algorithm: "algorithm" } as const
+const notSigned = ({ reason }: SignatureFault): ClientSignatureFault => {
+  if (reason === "no_key") return wrong("key_unknown")
+  return wrong(reason === "algorithm" ? reason : "forged")
+}
 
 /** A JWT that a client signed by one of its own keys: an assertion, or a request object. */
 export const verifiedOfClient = (
@@ -51,11 +54,8 @@ export const verifiedOfClient = (
   by: SignedBy
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ClientSignatureFault | PortUnavailable> =>
   Effect.flatMapEager(keysOf(ports, by), (keys) =>
-    Effect.catchTag(ports.signatures.verify(jws, keys, [by.algorithm]), "SignatureFault", ({ reason }) =>
-      Effect.fail(
-        reason === "no_adapter" || reason === "failed"
-          ? new PortUnavailable({ port: "signatures", reason })
-          : wrong(reason === "no_key" || reason === "algorithm" ? faultOf[reason] : "forged")
-      )
+    Effect.mapError(
+      ports.signatures.verify(jws, keys, [by.algorithm]),
+      (fault) => adapterFault(fault) ?? notSigned(fault)
     )
   )

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, type Redacted, Schema } from "effect"
 import type { Members, UnverifiedJws } from "../codec/Jws.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
+import { PortUnavailable } from "../rules/Refusal.ts"
 
 /**
  * Signing and verifying compact JWS (RFC 7515). The core decides about claims, times and audiences; an adapter does the
@@ -15,6 +16,10 @@ export class SignatureFault extends Schema.TaggedError<SignatureFault>()("Signat
    */
   reason: Schema.Literals(["no_adapter", "malformed", "algorithm", "no_key", "forged", "failed", "wrapped"])
 }) {}
+
+/** Where the adapter is at fault and not the signature, which then says nothing of who made it. */
+export const adapterFault = ({ reason }: SignatureFault): PortUnavailable | undefined =>
+  reason === "no_adapter" || reason === "failed" ? new PortUnavailable({ port: "signatures", reason }) : undefined
 
 /** A signature that holds: what was signed, and by which of the keys. */
 export interface Verified {

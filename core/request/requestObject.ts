@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { authMethodOf, type Client, identifierOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { maySignBy, profileOf, requestObjectAlgorithm } from "../client/Profile.ts"
-import { type Members, millisIn, readJws } from "../codec/Jws.ts"
+import { kidOf, type Members, millisIn, readJws } from "../codec/Jws.ts"
 import { verifiedOfClient } from "../engine/clientSignatures.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { wellFormed } from "../http/returnUrl.ts"
@@ -91,7 +91,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
   const refuse = (reason: Fault) => new InvalidRequestObject({ reason })
   const jws = readJws(text)
   if (jws === undefined) return yield* refuse("malformed")
-  const { alg, kid } = jws.header
+  const { alg } = jws.header
   if (!isAlgorithm(alg) || !mayBe(services, client, alg)) return yield* refuse("algorithm")
   const source = sourceOf(services, client)
   if (source === undefined) return yield* refuse("key_unknown")
@@ -99,7 +99,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
     workspace: workspace.id,
     client: client.id,
     source,
-    kid: typeof kid === "string" ? kid : undefined,
+    kid: kidOf(jws.header),
     algorithm: alg
   }
   const { claims, header } = yield* Effect.catchTag(

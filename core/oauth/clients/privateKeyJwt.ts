@@ -2,14 +2,14 @@ import { Effect, Option, Result, Schema } from "effect"
 import type { Proof } from "../../client/authenticate.ts"
 import { readClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { algorithmsOf, maySignBy, type Profile } from "../../client/Profile.ts"
-import { type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
+import { kidOf, type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
 import { type Algorithm, algorithms, isAlgorithm, PublicKey, readJwkSet, sameAlgorithm } from "../../rules/Jwk.ts"
 import { InvalidClient, InvalidClientMetadata } from "../../rules/Refusal.ts"
 import { endpointUrl, parPath, tokenPath, type Workspace } from "../../workspace/Workspace.ts"
-import { type AssertionFault, assertionType, checkAssertion } from "./assertion.ts"
+import { assertionType, checkAssertion } from "./assertion.ts"
 import { type AuthPorts, type AuthRequest, clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
 
 const name = "private_key_jwt"
@@ -40,8 +40,6 @@ const refusal = (reason: Reason) => new InvalidClient({ reason, triedHeader: fal
 
 const unreadable = Result.fail(refusal("unreadable"))
 const replayed = refusal("assertion_replayed")
-
-const kidOf = (header: Members): string | undefined => (typeof header.kid === "string" ? header.kid : undefined)
 
 /** RFC 7521 §4.2: the client's own id beside the assertion is the same one. */
 const readShown = ({ named, sent }: AuthRequest): Result.Result<ShownAssertion, InvalidClient> | undefined => {
@@ -90,16 +88,6 @@ const readSource = ({ jwks, jwks_uri }: Registration): Result.Result<StoredKeys[
     : Result.succeed({ _tag: "Registered", keys: keys.success })
 }
 
-const forFault: Readonly<Record<AssertionFault, InvalidClient>> = {
-  assertion_type: refusal("assertion_type"),
-  assertion_subject: refusal("assertion_subject"),
-  assertion_audience: refusal("assertion_audience"),
-  assertion_expired: refusal("assertion_expired"),
-  assertion_too_long_lived: refusal("assertion_too_long_lived"),
-  assertion_from_the_future: refusal("assertion_from_the_future"),
-  assertion_without_id: refusal("assertion_without_id")
-}
-
 const forSignature: Readonly<Record<ClientSignatureFault["reason"], InvalidClient>> = {
   key_unknown: refusal("assertion_key_unknown"),
   algorithm: refusal("assertion_algorithm"),
@@ -144,7 +132,7 @@ const prove = (
   return Effect.flatMap(verified(shown, source, request, ports), ({ claims, header }) => {
     const audiences = audiencesAt(workspace, endpoint, profile)
     const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
-    if (Result.isFailure(good)) return Effect.fail(forFault[good.failure])
+    if (Result.isFailure(good)) return Effect.fail(refusal(good.failure))
     const { jti, until } = good.success
     return Effect.succeed({
       once: { purpose: "client-assertion" as const, value: `${shown.id} ${jti}`, until, refusal: replayed }

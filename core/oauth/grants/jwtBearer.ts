@@ -1,7 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { type Client, identifierOf, isPublic, mayUse } from "../../client/Client.ts"
-import { type Members, millisIn, readJws } from "../../codec/Jws.ts"
+import { kidOf, type Members, millisIn, readJws } from "../../codec/Jws.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
 import type { Grant, Revoked, Standing } from "../../grant/Grant.ts"
@@ -9,6 +9,7 @@ import { accessToken, noAccessTokensYet, scopeFor, type Tokens } from "../../gra
 import type { Step } from "../../grant/Step.ts"
 import type { Fault } from "../../http/Fault.ts"
 import type { Read } from "../../http/form.ts"
+import { adapterFault } from "../../ports/Signatures.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../../rules/Id.ts"
 import { hour, type Instant, later, leeway, type Millis } from "../../rules/Instant.ts"
 import { algorithms, isAlgorithm, type PublicKey } from "../../rules/Jwk.ts"
@@ -177,17 +178,10 @@ const gather = Effect.fnUntraced(function* (
   if (trusted === undefined) return yield* new InvalidGrant({ reason: "assertion_issuer" })
   if (!mayBring(trusted, by.client)) return yield* new InvalidGrant({ reason: "other_client" })
   if (!isAlgorithm(header.alg)) return yield* new InvalidGrant({ reason: "assertion_algorithm" })
-  const kid = typeof header.kid === "string" ? header.kid : undefined
-  const keys = yield* keysOf(trusted, by, kid, sources)
-  const verified = yield* Effect.catchTag(
+  const keys = yield* keysOf(trusted, by, kidOf(header), sources)
+  const verified = yield* Effect.mapError(
     signatures.verify(jws, keys, algorithms),
-    "SignatureFault",
-    ({ reason }): Effect.Effect<never, InvalidGrant | PortUnavailable> =>
-      Effect.fail(
-        reason === "no_adapter" || reason === "failed"
-          ? new PortUnavailable({ port: "signatures", reason })
-          : new InvalidGrant({ reason: "forged" })
-      )
+    (fault) => adapterFault(fault) ?? new InvalidGrant({ reason: "forged" })
   )
   const good = yield* Effect.fromResult(checkClaims(verified.header, verified.claims, trusted, by, sources))
   const email = yield* Effect.fromResult(emailIn(verified.claims, trusted))

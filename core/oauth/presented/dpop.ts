@@ -3,10 +3,10 @@ import { LruMap } from "../../cache/LruMap.ts"
 import { type Members, millisIn, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { isKeyText } from "../../grant/apiKey.ts"
 import type { HttpRequest } from "../../http/Http.ts"
-import type { Signatures } from "../../ports/Signatures.ts"
+import { adapterFault, type Signatures } from "../../ports/Signatures.ts"
 import { type Instant, later, leeway, type Millis, minute } from "../../rules/Instant.ts"
 import { type Algorithm, fitsAlgorithm, type PublicKey, readPublicKey, thumbprint } from "../../rules/Jwk.ts"
-import { InvalidDpopProof, InvalidToken, PortUnavailable } from "../../rules/Refusal.ts"
+import { InvalidDpopProof, InvalidToken } from "../../rules/Refusal.ts"
 import { hashOf, isBearerToken, isDigestOf } from "../../rules/Secret.ts"
 import type { Place } from "../../token/KeyRing.ts"
 import { originOf } from "../../workspace/Workspace.ts"
@@ -153,13 +153,7 @@ const refusal = (reason: Reason) => new InvalidDpopProof({ reason })
 const verified = (jws: UnverifiedJws, { algorithm, key }: Said, signatures: Signatures["Service"]): Proof["holds"] =>
   Effect.suspend(() => signatures.verify(jws, [key], [algorithm])).pipe(
     Effect.asVoid,
-    Effect.catchTag("SignatureFault", ({ reason }) =>
-      Effect.fail(
-        reason === "no_adapter" || reason === "failed"
-          ? new PortUnavailable({ port: "signatures", reason })
-          : refusal("proof_forged")
-      )
-    )
+    Effect.catchTag("SignatureFault", (fault) => Effect.fail(adapterFault(fault) ?? refusal("proof_forged")))
   )
 
 /** The proof of a request's header; `undefined` where there is none. */
