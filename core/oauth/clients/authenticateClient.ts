@@ -1,7 +1,7 @@
 import { Effect, Result, Schema, SchemaAST } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { type Client, isKnown, isPublic } from "../../client/Client.ts"
-import { ClientIdentifier, clientKey, isBrought } from "../../client/ClientIdentifier.ts"
+import { type BroughtIdentifier, ClientIdentifier, clientKey, isBrought } from "../../client/ClientIdentifier.ts"
 import { leastProfile } from "../../client/Profile.ts"
 import type { NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Spending } from "../../engine/Spending.ts"
@@ -129,20 +129,23 @@ const requestOf = (call: Call, sent: Sent): Result.Result<AuthRequest, InvalidCl
   })
 }
 
-type Proved = Effect.Effect<
-  Result.Result<AuthenticatedClient, ProofFault>,
-  InvalidClient | TooManyRequests | PortUnavailable | StorageUnavailable
->
+type Proved = Effect.Effect<Result.Result<AuthenticatedClient, ProofFault>, Unauthenticated>
 
-/** What is shown, held against the client that it names as that stands now. */
-const prove = (services: Services, call: Call, request: AuthRequest, claim: Claim): Proved => {
+/** What a request shows, held against the client that it names as that stands now. */
+const prove = (services: Services, call: Call, sent: Sent): Proved => {
+  const asked = requestOf(call, sent)
+  if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+  const request = asked.success
+  const read = readClaim(services.clientAuths, request)
+  if (Result.isFailure(read)) return Effect.fail(read.failure)
+  const claim = read.success
   const { now, workspace } = call
   const { id } = claim
   return Effect.flatMapEager(services.clients.find(workspace.id, clientKey(id), now), (client): Proved => {
     if (isBrought(id)) {
       return Effect.flatMapEager(services.openings.current(workspace, now), (current) =>
         client === undefined || !services.brought.isFresh(current, client, id, now)
-          ? proveBrought(services, call, request, claim, client)
+          ? proveBrought(services, call, request, claim, id, client)
           : claim.prove(isKnown(client, now) ? client : undefined, request, services)
       )
     }
@@ -152,7 +155,7 @@ const prove = (services: Services, call: Call, request: AuthRequest, claim: Clai
   })
 }
 
-const noClient =
+export const noClient =
   (triedHeader: boolean) =>
   ({ reason }: NoSuchClient) =>
     Effect.fail(new InvalidClient({ reason, triedHeader }))
@@ -163,10 +166,9 @@ const proveBrought = (
   call: Call,
   request: AuthRequest,
   claim: Claim,
+  id: BroughtIdentifier,
   stored: Client | undefined
 ): Proved => {
-  const { id } = claim
-  if (!isBrought(id)) return claim.prove(undefined, request, services)
   const permitted = stored === undefined ? takeOfAddress(services.limiter, call, allowances.authorize) : Effect.void
   const met = Effect.andThen(permitted, services.brought.prove(call, id, stored))
   return Effect.flatMap(Effect.catchTag(met, "NoSuchClient", noClient(request.authorization !== "")), (client) =>
@@ -203,18 +205,14 @@ export const authenticateUnspent = (
   services: Services,
   call: Call,
   sent: Sent
-): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
-  const request = requestOf(call, sent)
-  if (Result.isFailure(request)) return Effect.fail(request.failure)
-  const claim = readClaim(services.clientAuths, request.success)
-  if (Result.isFailure(claim)) return Effect.fail(claim.failure)
-  const workspace = call.workspace.id
-  return Effect.flatMapEager(
-    prove(services, call, request.success, claim.success),
+): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
+  Effect.flatMapEager(
+    prove(services, call, sent),
     (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
       if (Result.isFailure(authenticated)) return refused(services.limiter, call, authenticated.failure)
       const by = authenticated.success
       if (isPublic(by.client)) return Effect.succeed(by)
+      const workspace = call.workspace.id
       const taken = Effect.mapEager(
         services.limiter.take({ allowance: allowances.client, workspace, of: by.client.id }),
         () => by
@@ -223,7 +221,6 @@ export const authenticateUnspent = (
       return by.shown === undefined ? taken : Effect.andThen(services.olderSecrets(call, by), taken)
     }
   )
-}
 
 /**
  * What a request that may change a grant spends: what the client's proof is good for once. `undefined` where it can be
@@ -250,11 +247,5 @@ export const authenticateAgain = (
   services: Services,
   call: Call,
   sent: Sent
-): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
-  const request = requestOf(call, sent)
-  if (Result.isFailure(request)) return Effect.fail(request.failure)
-  const claim = readClaim(services.clientAuths, request.success)
-  return Result.isFailure(claim)
-    ? Effect.fail(claim.failure)
-    : Effect.flatMapEager(prove(services, call, request.success, claim.success), Effect.fromResult)
-}
+): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
+  Effect.flatMapEager(prove(services, call, sent), Effect.fromResult)

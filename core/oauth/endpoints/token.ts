@@ -44,6 +44,7 @@ import { originOf, tokenPath, type Workspace } from "../../workspace/Workspace.t
 import {
   authenticateUnspent,
   authMetadata,
+  noClient,
   refuseUnproven,
   spendProofOn,
   takeUnproven,
@@ -226,7 +227,7 @@ const notRegistered = new UnauthorizedClient({ reason: "grant_type_not_registere
 const admitted = ({ brought }: Services, { requestId, workspace }: Call, by: AuthenticatedClient) =>
   brought.keep(workspace, { workspace: workspace.id, requestId }, by.client).pipe(
     Effect.map((client): AuthenticatedClient => ({ ...by, client })),
-    Effect.catchTag("NoSuchClient", ({ reason }) => Effect.fail(new InvalidClient({ reason, triedHeader: false })))
+    Effect.catchTag("NoSuchClient", noClient(false))
   )
 
 /** A client whose identifier holds its registration, with the record that its first tokens take. */
@@ -238,7 +239,7 @@ const recorded = ({ brought, clientRoom }: Services, { requestId, workspace }: C
     const room = roomForRecord(clientRoom, workspace.id)
     return brought.record(workspace, { workspace: workspace.id, requestId }, identifier, room).pipe(
       Effect.map((client): AuthenticatedClient => ({ ...by, client })),
-      Effect.catchTag("NoSuchClient", ({ reason }) => Effect.fail(new InvalidClient({ reason, triedHeader: false })))
+      Effect.catchTag("NoSuchClient", noClient(false))
     )
   }
 }
