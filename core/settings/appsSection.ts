@@ -3,7 +3,7 @@ import { knownAs } from "../client/Client.ts"
 import { endGrant } from "../engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../engine/lists.ts"
-import { readParameters } from "../http/form.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
@@ -14,10 +14,9 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { stillCounts } from "../request/rememberedConsent.ts"
 import { grantMark } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
-import { ForgedForm } from "../rules/Refusal.ts"
 import type { ScopeRegistry } from "../rules/Scope.ts"
 import { scopesOf } from "../workspace/Workspace.ts"
-import { auditContext, backTo, type Inside, insideForm, insidePage, type Section, type Visitors } from "./inside.ts"
+import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
 import {
   confirmed,
   empty,
@@ -204,20 +203,16 @@ export const appsHandler = (services: Services, visitors: Visitors): Handler =>
   )
 
 /** Only looks in the visitor's own list, so the answer does not tell whether another person has this grant. */
+const revoke = Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const grant = yield* findMarked(ownGrants(services, inside), form.get("id"))
+  if (grant === undefined) return backTo(call, section, "app-gone")
+  let known = false
+  for (const { id } of yield* grantsBeside(ownGrants(services, inside), grant)) {
+    if ((yield* endGrant(services, auditContext(inside), id)) !== "unknown") known = true
+  }
+  return backTo(call, section, known || grant._tag === "Revoked" ? "app-revoked" : "app-gone")
+})
+
 export const changeAppsHandler = (services: Services, visitors: Visitors): Handler =>
-  insideForm(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside, form) {
-      const { call } = inside
-      if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
-      const grant = yield* findMarked(ownGrants(services, inside), form.get("id"))
-      if (grant === undefined) return backTo(call, section, "app-gone")
-      let known = false
-      for (const { id } of yield* grantsBeside(ownGrants(services, inside), grant)) {
-        if ((yield* endGrant(services, auditContext(inside), id)) !== "unknown") known = true
-      }
-      return backTo(call, section, known || grant._tag === "Revoked" ? "app-revoked" : "app-gone")
-    })
-  )
+  sectionForms(services, visitors, section, {}, { revoke })

@@ -31,12 +31,11 @@ import {
   auditContext,
   backTo,
   type Inside,
-  insideForm,
   insidePage,
   type Section,
+  sectionForms,
   takeOfAccount,
-  type Visitors,
-  withPassword
+  type Visitors
 } from "./inside.ts"
 import {
   actionButton,
@@ -623,7 +622,7 @@ const servable = ({ workspace: { issuer, resources = [] } }: Inside["call"]): Re
 ]
 
 /** Shows a new secret, in the answer to the form that made it and nowhere else, with its client alone. */
-const newSecret = Effect.fn("settings.newSecret")(function* (services: Services, inside: Inside, id: ClientId) {
+const showNewSecret = Effect.fn("settings.newSecret")(function* (services: Services, inside: Inside, id: ClientId) {
   const { call, visitor } = inside
   const made = yield* makeSecret(services, auditContext(inside), id, keptFor)
   if (made === "unknown") return backTo(call, section, "client-gone")
@@ -657,116 +656,83 @@ const newSecret = Effect.fn("settings.newSecret")(function* (services: Services,
 const notMade = (inside: Inside) => (_: SecretRefused) =>
   Effect.succeed(backTo(inside.call, section, "secret-not-made"))
 
-const actions = ["disable", "enable", "drop-secret", "delete"] as const
-type Action = (typeof actions)[number]
-
-const change = Effect.fn("settings.changeClient")(function* (
-  services: Services,
-  inside: Inside,
-  action: Action,
-  client: ClientId
-) {
-  if (action === "delete") {
-    const outcome = yield* deleteClient(services, auditContext(inside), client)
-    return outcome === "unknown" ? ("client-gone" as const) : ("client-deleted" as const)
-  }
-  if (action === "drop-secret") {
-    const outcome = yield* dropSecret(services, auditContext(inside), client)
-    return outcome === "unknown" ? ("client-gone" as const) : ("secret-dropped" as const)
-  }
-  const change = action === "disable" ? "disabled" : "enabled"
-  const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
-  return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
-})
-
-const answering = Effect.fnUntraced(function* (
-  services: Services,
-  inside: Inside,
-  text: string | undefined,
-  answer: "approved" | "refused"
-) {
-  const identifier = readClientIdentifier(text)
-  if (Option.isNone(identifier)) return "client-gone" as const
-  const { workspace } = inside.call
-  const outcome = yield* answerByIdentifier(services, auditContext(inside), workspace, identifier.value, answer)
-  if (outcome === "unknown") return "client-gone" as const
-  return outcome === "not_asked" ? ("client-not-asked" as const) : (`client-${answer}` as const)
-})
-
-const exchanging = Effect.fnUntraced(function* (
-  services: Services,
-  inside: Inside,
-  id: ClientId | undefined,
-  address: string | undefined
-) {
-  if (id === undefined) return "client-gone" as const
-  const { workspace } = inside.call
-  const outcome = yield* setServedResource(services, auditContext(inside), workspace, id, address ?? null)
-  if (outcome === "unknown") return "client-gone" as const
-  if (outcome === "too_long") return "exchange-too-long" as const
-  return outcome === "public" || outcome === "no_resource"
-    ? ("exchange-impossible" as const)
-    : ("exchange-saved" as const)
-})
-
-const holding = Effect.fnUntraced(function* (
-  services: Services,
-  inside: Inside,
-  id: ClientId | undefined,
-  asked: string | undefined
-) {
-  const profile = profilesFor(services.policy).find(({ name }) => name === asked)
-  if (profile === undefined) return yield* new ForgedForm({ reason: "field_missing" })
-  if (id === undefined) return "client-gone" as const
-  const outcome = yield* setSecurityProfile(services, auditContext(inside), id, profile.name)
-  if (outcome === "unknown") return "client-gone" as const
-  return typeof outcome === "object" ? ("profile-impossible" as const) : ("profile-saved" as const)
-})
-
-/** The list that a form leads back to. */
-const searchIn = (form: Parameters): Readonly<Record<string, string>> => {
-  const search = form.get("q")?.slice(0, searchLength)
-  return search === undefined ? {} : { q: search }
+const newSecret = (services: Services, inside: Inside, form: Parameters) => {
+  const id = readClientId(form.get("id"))
+  return Option.isNone(id)
+    ? Effect.succeed(backTo(inside.call, section, "client-gone"))
+    : Effect.catchTag(showNewSecret(services, inside, id.value), "SecretRefused", notMade(inside))
 }
 
+/** Leads back to the list that a form was sent from. */
+const backToList = ({ call }: Inside, form: Parameters, done: keyof typeof section.notices) => {
+  const search = form.get("q")?.slice(0, searchLength)
+  return backTo(call, section, done, search === undefined ? {} : { q: search })
+}
+
+const changing = (action: "disable" | "enable" | "drop-secret" | "delete") => {
+  const change = Effect.fn("settings.changeClient")(function* (services: Services, inside: Inside, client: ClientId) {
+    if (action === "delete") {
+      const outcome = yield* deleteClient(services, auditContext(inside), client)
+      return outcome === "unknown" ? "client-gone" : "client-deleted"
+    }
+    if (action === "drop-secret") {
+      const outcome = yield* dropSecret(services, auditContext(inside), client)
+      return outcome === "unknown" ? "client-gone" : "secret-dropped"
+    }
+    const change = action === "disable" ? "disabled" : "enabled"
+    const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
+    return outcome === "unknown" ? "client-gone" : (`client-${change}` as const)
+  })
+  return Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+    const id = readClientId(form.get("id"))
+    const done = Option.isNone(id) ? "client-gone" : yield* change(services, inside, id.value)
+    return backToList(inside, form, done)
+  })
+}
+
+const answering = (answer: "approved" | "refused") =>
+  Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+    const identifier = readClientIdentifier(form.get("id"))
+    if (Option.isNone(identifier)) return backToList(inside, form, "client-gone")
+    const { workspace } = inside.call
+    const outcome = yield* answerByIdentifier(services, auditContext(inside), workspace, identifier.value, answer)
+    if (outcome === "unknown") return backToList(inside, form, "client-gone")
+    return backToList(inside, form, outcome === "not_asked" ? "client-not-asked" : `client-${answer}`)
+  })
+
+const exchange = Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+  const id = readClientId(form.get("id"))
+  if (Option.isNone(id)) return backToList(inside, form, "client-gone")
+  const { workspace } = inside.call
+  const address = form.get("resource") ?? null
+  const outcome = yield* setServedResource(services, auditContext(inside), workspace, id.value, address)
+  if (outcome === "unknown") return backToList(inside, form, "client-gone")
+  if (outcome === "too_long") return backToList(inside, form, "exchange-too-long")
+  const isImpossible = outcome === "public" || outcome === "no_resource"
+  return backToList(inside, form, isImpossible ? "exchange-impossible" : "exchange-saved")
+})
+
+const profile = Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+  const asked = profilesFor(services.policy).find(({ name }) => name === form.get("profile"))
+  if (asked === undefined) return yield* new ForgedForm({ reason: "field_missing" })
+  const id = readClientId(form.get("id"))
+  if (Option.isNone(id)) return backToList(inside, form, "client-gone")
+  const outcome = yield* setSecurityProfile(services, auditContext(inside), id.value, asked.name)
+  if (outcome === "unknown") return backToList(inside, form, "client-gone")
+  return backToList(inside, form, typeof outcome === "object" ? "profile-impossible" : "profile-saved")
+})
+
 export const changeClientsHandler = (services: Services, visitors: Visitors): Handler =>
-  insideForm(
+  sectionForms(
     services,
     visitors,
     section,
-    Effect.fnUntraced(function* (inside, form) {
-      if (form.get("action") === "new-secret") {
-        const id = readClientId(form.get("id"))
-        return yield* withPassword(services, inside, form, () =>
-          Option.isNone(id)
-            ? Effect.succeed(backTo(inside.call, section, "client-gone"))
-            : Effect.catchTag(newSecret(services, inside, id.value), "SecretRefused", notMade(inside))
-        )
-      }
-      const chosen = form.get("action")
-      if (chosen === "exchange" || chosen === "profile") {
-        const id = Option.getOrUndefined(readClientId(form.get("id")))
-        const act = () =>
-          chosen === "exchange"
-            ? exchanging(services, inside, id, form.get("resource"))
-            : holding(services, inside, id, form.get("profile"))
-        return yield* withPassword(services, inside, form, () =>
-          Effect.map(Effect.suspend(act), (done) => backTo(inside.call, section, done, searchIn(form)))
-        )
-      }
-      const search = searchIn(form)
-      if (chosen === "approve" || chosen === "refuse") {
-        const answer = chosen === "approve" ? "approved" : "refused"
-        const act = () =>
-          Effect.map(answering(services, inside, form.get("id"), answer), (done) =>
-            backTo(inside.call, section, done, search)
-          )
-        return yield* chosen === "approve" ? withPassword(services, inside, form, act) : act()
-      }
-      const action = actions.find((one) => one === chosen)
-      if (action === undefined) return yield* new ForgedForm({ reason: "field_missing" })
-      const id = readClientId(form.get("id"))
-      const done = Option.isNone(id) ? "client-gone" : yield* change(services, inside, action, id.value)
-      return backTo(inside.call, section, done, search)
-    })
+    { approve: answering("approved"), exchange, profile, "new-secret": newSecret },
+    {
+      refuse: answering("refused"),
+      disable: changing("disable"),
+      enable: changing("enable"),
+      "drop-secret": changing("drop-secret"),
+      delete: changing("delete")
+    }
   )

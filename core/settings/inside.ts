@@ -166,19 +166,25 @@ type Act = (
   form: Parameters
 ) => Effect.Effect<HttpResponse, Effect.Error<Answer> | Contended>
 
-/** The forms of a section by their `action`, where each of them asks for the password. */
+type Acts = Readonly<Record<string, Act>>
+
+/** The forms of a section by their `action`: those that ask for the password, and those that do not. */
 export const sectionForms = (
   services: Services,
   visitors: Visitors,
   section: Section,
-  actions: Readonly<Record<string, Act>>
+  confirmed: Acts,
+  others: Acts = {}
 ): Handler =>
   insideForm(services, visitors, section, (inside, form) => {
     const name = form.get("action") ?? ""
-    const act = Object.hasOwn(actions, name) ? actions[name] : undefined
-    return act === undefined
+    const actIn = (acts: Acts) => (Object.hasOwn(acts, name) ? acts[name] : undefined)
+    const act = actIn(confirmed)
+    if (act !== undefined) return withPassword(services, inside, form, () => act(services, inside, form))
+    const other = actIn(others)
+    return other === undefined
       ? Effect.fail(new ForgedForm({ reason: "field_missing" }))
-      : withPassword(services, inside, form, () => act(services, inside, form))
+      : other(services, inside, form)
   })
 
 /** The address of a section whose page reports what a form did. */

@@ -12,18 +12,8 @@ import { ago, timestamp } from "../pages/Timestamp.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { day, hasPassed, type Instant } from "../rules/Instant.ts"
-import { ForgedForm } from "../rules/Refusal.ts"
 import { servicesAt } from "../workspace/Workspace.ts"
-import {
-  auditContext,
-  backTo,
-  type Inside,
-  insideForm,
-  insidePage,
-  type Section,
-  type Visitors,
-  withPassword
-} from "./inside.ts"
+import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
 import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows, withLastUse } from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
@@ -361,15 +351,4 @@ const rotate = Effect.fn("settings.rotateKey")(function* (services: Services, in
 })
 
 export const changeKeysHandler = (services: Services, visitors: Visitors): Handler =>
-  insideForm(services, visitors, section, (inside, form) => {
-    switch (form.get("action")) {
-      case "create":
-        return withPassword(services, inside, form, () => create(services, inside, form))
-      case "revoke":
-        return revoke(services, inside, form)
-      case "rotate":
-        return withPassword(services, inside, form, () => rotate(services, inside, form))
-      default:
-        return Effect.fail(new ForgedForm({ reason: "field_missing" }))
-    }
-  })
+  sectionForms(services, visitors, section, { create, rotate }, { revoke })
