@@ -19,11 +19,24 @@ export interface Field {
   readonly maxlength?: number
 }
 
+/** What stands below an input or a choice, and how that points to it. */
+const below = (id: string, hint: string | Html | undefined, problem: string | undefined) => {
+  const hintId = hint === undefined ? undefined : `${id}-hint`
+  const problemId = problem === undefined ? undefined : `${id}-problem`
+  const described = [problemId, hintId].filter((part) => part !== undefined).join(" ")
+  return {
+    pointers: {
+      "aria-invalid": problem === undefined ? undefined : "true",
+      "aria-describedby": described === "" ? undefined : described
+    },
+    lines: html`${problem !== undefined && html`<p class="field-problem" id="${problemId}">${problem}</p>`}
+${hint !== undefined && html`<p class="hint" id="${hintId}">${hint}</p>`}`
+  }
+}
+
 export const field = (of: Field): Html => {
   const id = of.id ?? of.name
-  const hintId = of.hint === undefined ? undefined : `${id}-hint`
-  const problemId = of.problem === undefined ? undefined : `${id}-problem`
-  const described = [problemId, hintId].filter((part) => part !== undefined).join(" ")
+  const { lines, pointers } = below(id, of.hint, of.problem)
   const plain = of.type === "text" || of.type === "search"
   // Type text: with type email, browsers refuse addresses that are not ASCII, or change their domain.
   const isEmail = of.type === "email"
@@ -40,11 +53,28 @@ export const field = (of: Field): Html => {
     autofocus: of.autofocus,
     minlength: of.minlength,
     maxlength: of.maxlength,
-    "aria-invalid": of.problem === undefined ? undefined : "true",
-    "aria-describedby": described === "" ? undefined : described
+    ...pointers
   })}>
-${of.problem !== undefined && html`<p class="field-problem" id="${id}-problem">${of.problem}</p>`}
-${of.hint !== undefined && html`<p class="hint" id="${id}-hint">${of.hint}</p>`}
+${lines}
+</div>`
+}
+
+/** A choice of one of several, like a `field`. */
+export const choiceField = (of: {
+  readonly label: string
+  readonly name: string
+  readonly options: ReadonlyArray<readonly [value: string, words: string]>
+  readonly chosen: string
+  readonly hint?: string | Html
+  readonly problem?: string | undefined
+}): Html => {
+  const { lines, pointers } = below(of.name, of.hint, of.problem)
+  return html`<div class="field">
+<label for="${of.name}">${of.label}</label>
+<select id="${of.name}" name="${of.name}"${attributes({ autofocus: of.problem !== undefined, ...pointers })}>${of.options.map(
+    ([value, words]) => html`<option value="${value}"${attributes({ selected: value === of.chosen })}>${words}</option>`
+  )}</select>
+${lines}
 </div>`
 }
 

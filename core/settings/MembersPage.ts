@@ -1,5 +1,5 @@
-import { field, hidden } from "../pages/Field.ts"
-import { attributes, breakable, type Html, html } from "../pages/Html.ts"
+import { choiceField, field, hidden } from "../pages/Field.ts"
+import { breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
 import { emailLength, personNameLength } from "../people/Account.ts"
@@ -77,14 +77,16 @@ ${field({
   hint: "With an address, the link works for that address only. No mail is sent: you pass on the link yourself.",
   maxlength: emailLength
 })}
-<div class="field">
-<label for="role">Role</label>
-<select id="role" name="role" aria-describedby="role-hint">
-<option value="member"${attributes({ selected: form?.role !== "owner" })}>Member</option>
-<option value="owner"${attributes({ selected: form?.role === "owner" })}>Owner</option>
-</select>
-<p class="hint" id="role-hint">Owners manage keys, clients and members.</p>
-</div>
+${choiceField({
+  label: "Role",
+  name: "role",
+  options: [
+    ["member", "Member"],
+    ["owner", "Owner"]
+  ],
+  chosen: form?.role ?? "member",
+  hint: "Owners manage keys, clients and members."
+})}
 <div class="form-actions"><button class="button primary" type="submit">Create invitation link</button></div>
 </form>
 </section>`

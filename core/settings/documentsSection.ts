@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { type BadHost, blockClientHost, takeClientDocuments, unblockClientHost } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
-import { field, hidden } from "../pages/Field.ts"
-import { attributes, type Html, html } from "../pages/Html.ts"
+import { choiceField, field, hidden } from "../pages/Field.ts"
+import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { type DocumentHosts, hostsOfBoth } from "../rules/DocumentHosts.ts"
 import { namesIn } from "../rules/Scope.ts"
@@ -56,13 +56,7 @@ const takeForm = (path: string, csrf: string, { hosts, most, problem, takes }: D
 <h2 id="take">Whose documents count</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
 ${hidden({ csrf, action: "take" })}
-<div class="field">
-<label for="takes">Take documents</label>
-<select id="takes" name="takes" aria-describedby="takes-hint">${Object.entries(choices).map(
-    ([value, words]) => html`<option value="${value}"${attributes({ selected: value === takes })}>${words}</option>`
-  )}</select>
-<p class="hint" id="takes-hint">${mostWords(most)}</p>
-</div>
+${choiceField({ label: "Take documents", name: "takes", options: Object.entries(choices), chosen: takes, hint: mostWords(most) })}
 ${field({
   label: "Hosts",
   name: "hosts",

@@ -8,8 +8,8 @@ import {
 } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
-import { field, hidden } from "../pages/Field.ts"
-import { attributes, type Html, html } from "../pages/Html.ts"
+import { choiceField, field, hidden } from "../pages/Field.ts"
+import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { namesIn } from "../rules/Scope.ts"
 import { type KeysTyped, keysOf, type TrustedIssuer } from "../rules/TrustedIssuer.ts"
@@ -60,18 +60,6 @@ interface IssuersPage {
   readonly problem?: Problem
 }
 
-const select = <K extends string>(
-  name: string,
-  label: string,
-  choices: Readonly<Record<K, string>>,
-  chosen: K
-): Html => html`<div class="field">
-<label for="${name}">${label}</label>
-<select id="${name}" name="${name}">${Object.entries<string>(choices).map(
-  ([value, words]) => html`<option value="${value}"${attributes({ selected: value === chosen })}>${words}</option>`
-)}</select>
-</div>`
-
 const issuerForm = (path: string, csrf: string, { action, form, problem, scopes }: IssuersPage): Html => {
   const line = (name: "issuer" | "keys" | "clients" | "resources" | "domains", label: string, hint: string) => {
     const text = problem?.field === name ? problem.text : undefined
@@ -104,8 +92,8 @@ ${line(
 ${line("clients", "Applications", "Ids, or addresses of documents, with a space between them. Empty: all that you gave the grant type.")}
 ${line("resources", "APIs", "Addresses that it can grant access to, with a space between them. Empty: all.")}
 ${line("domains", "Email domains", "Whom it speaks for, such as example.com, with a space between them. Empty: whom it names.")}
-${select("people", "People", peopleChoices, form?.people ?? "known")}
-${select("takes", "Assertions", takesChoices, form?.takes ?? "id-jag")}
+${choiceField({ label: "People", name: "people", options: Object.entries(peopleChoices), chosen: form?.people ?? "known" })}
+${choiceField({ label: "Assertions", name: "takes", options: Object.entries(takesChoices), chosen: form?.takes ?? "id-jag" })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "The most that it can grant. With none ticked, what the application may have.")}
 <div class="form-actions"><button class="button primary" type="submit">${action === "add" ? "Trust issuer" : "Save"}</button>${
     action === "change" && html`<a class="button" href="${path}">Cancel</a>`

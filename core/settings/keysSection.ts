@@ -5,8 +5,8 @@ import { type BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../
 import type { Grant, KeyUse } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
-import { field, hidden } from "../pages/Field.ts"
-import { attributes, type Html, html } from "../pages/Html.ts"
+import { choiceField, field, hidden } from "../pages/Field.ts"
+import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -85,27 +85,8 @@ const expiry = (key: ApiKeyRow, now: Instant): Html => {
     : html`${ago(key.expiresAt, now)}`
 }
 
-const choice = (of: {
-  readonly label: string
-  readonly name: Exclude<Problem["field"], "name">
-  readonly chosen: string
-  readonly options: ReadonlyArray<readonly [value: string, words: string]>
-  readonly problem: Problem | undefined
-}): Html => {
-  const problem = of.problem?.field === of.name ? of.problem.text : undefined
-  const problemId = `${of.name}-problem`
-  return html`<div class="field">
-<label for="${of.name}">${of.label}</label>
-<select id="${of.name}" name="${of.name}"${attributes({
-    autofocus: problem !== undefined,
-    "aria-invalid": problem === undefined ? undefined : "true",
-    "aria-describedby": problem === undefined ? undefined : problemId
-  })}>${of.options.map(
-    ([value, words]) => html`<option value="${value}"${attributes({ selected: value === of.chosen })}>${words}</option>`
-  )}</select>
-${problem !== undefined && html`<p class="field-problem" id="${problemId}">${problem}</p>`}
-</div>`
-}
+const problemOf = (form: ApiKeysPage["form"], name: Problem["field"]): string | undefined =>
+  form?.problem?.field === name ? form.problem.text : undefined
 
 const createForm = (
   path: string,
@@ -122,24 +103,24 @@ ${field({
   type: "text",
   autocomplete: "off",
   value: form?.name,
-  problem: form?.problem?.field === "name" ? form.problem.text : undefined,
+  problem: problemOf(form, "name"),
   autofocus: form?.problem?.field === "name",
   hint: "Its purpose, so that you recognise it later: “Nightly export”.",
   maxlength: keyNameLength
 })}
-${choice({
+${choiceField({
   label: "Expires after",
   name: "expires",
   chosen: form?.expires ?? "90d",
-  options: keyLifetimes.map(({ value, words }) => [value, words]),
-  problem: form?.problem
+  options: keyLifetimes.map(({ value, words }) => [value, words] as const),
+  problem: problemOf(form, "expires")
 })}
-${choice({
+${choiceField({
   label: "Opens",
   name: "opens",
   chosen: form?.opens ?? "everything",
   options: Object.entries(keyUses),
-  problem: form?.problem
+  problem: problemOf(form, "opens")
 })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.ticked ?? [])}
 <div class="form-actions"><button class="button primary" type="submit">Create key</button></div>

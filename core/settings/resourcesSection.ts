@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { addResource, type BadResource, type ResourceTyped, removeResource } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
-import { field, hidden } from "../pages/Field.ts"
-import { attributes, type Html, html } from "../pages/Html.ts"
+import { choiceField, field, hidden } from "../pages/Field.ts"
+import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { minute } from "../rules/Instant.ts"
 import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
@@ -94,14 +94,13 @@ ${field({
   optional: true
 })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "It takes those that are ticked. With none ticked it takes all.")}
-<div class="field">
-<label for="tokens">Access tokens</label>
-<select id="tokens" name="tokens" aria-describedby="tokens-hint">${Object.entries(tokenChoices).map(
-    ([value, { words }]) =>
-      html`<option value="${value}"${attributes({ selected: value === (form?.tokens ?? "opaque") })}>${words}</option>`
-  )}</select>
-<p class="hint" id="tokens-hint">A JWT works until it ends, also after it was revoked, wherever nobody asks this server.</p>
-</div>
+${choiceField({
+  label: "Access tokens",
+  name: "tokens",
+  options: Object.entries(tokenChoices).map(([value, { words }]) => [value, words] as const),
+  chosen: form?.tokens ?? "opaque",
+  hint: "A JWT works until it ends, also after it was revoked, wherever nobody asks this server."
+})}
 <div class="form-actions"><button class="button primary" type="submit">Add API</button></div>
 </form>
 </section>`
