@@ -26,6 +26,7 @@ import {
   wholeAnswer,
   withRequestId
 } from "./http/answer.ts"
+import type { Fault } from "./http/Fault.ts"
 import { answerFault, broken, faultPage, oauthError, resourceAt, resourceError } from "./http/faults.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 import { makeRefusals, type Refusals } from "./http/Refusals.ts"
@@ -74,13 +75,7 @@ import { makeDevicePoll } from "./request/device.ts"
 import { type ClaimScope, claimScopes } from "./rules/Claims.ts"
 import { type Instant, instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
-import {
-  type Contended,
-  type InsufficientAuthentication,
-  NoSuchRoute,
-  type Refusal,
-  WorkspaceDisabled
-} from "./rules/Refusal.ts"
+import { type Contended, type InsufficientAuthentication, NoSuchRoute, WorkspaceDisabled } from "./rules/Refusal.ts"
 import { offersOpenId, withoutOpenId } from "./rules/Scope.ts"
 import { Keys } from "./token/KeyRing.ts"
 import { type OpenWorkspace, pathBelow, type Workspace } from "./workspace/Workspace.ts"
@@ -543,7 +538,7 @@ const answerFailure = Effect.fnUntraced(function* (
   noteRefusal: Refusals,
   call: Call,
   route: Route,
-  cause: Cause.Cause<Refusal | StorageUnavailable>
+  cause: Cause.Cause<Fault>
 ) {
   const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (fault !== undefined) {

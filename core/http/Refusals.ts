@@ -1,13 +1,13 @@
 import { Effect, Option, Scope } from "effect"
 import { note } from "../engine/AuditContext.ts"
 import type { Audit } from "../ports/Audit.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { Refusal, TooManyRequests } from "../rules/Refusal.ts"
+import type { TooManyRequests } from "../rules/Refusal.ts"
 import { auditContextOf, refused } from "./audit.ts"
+import type { Fault } from "./Fault.ts"
 import type { Call } from "./Route.ts"
 
 /** Records each refusal; of those by a limit, a line for the first and then one a second with their number. */
-export type Refusals = (call: Call, fault: Refusal | StorageUnavailable) => Effect.Effect<void>
+export type Refusals = (call: Call, fault: Fault) => Effect.Effect<void>
 
 /** Refusals by one limit at one endpoint since its last line. */
 interface Gathered {

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import { type AuditContext, note, type OwnerAuditContext } from "../engine/AuditContext.ts"
 import type { Actor, Audit, AuditEvent } from "../ports/Audit.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { Refusal } from "../rules/Refusal.ts"
+import type { Fault } from "./Fault.ts"
 import type { Call, Services } from "./Route.ts"
 
 /** The context of what a client does to itself. */
@@ -13,18 +12,14 @@ export const auditContextBy = (call: Call, by: Actor): OwnerAuditContext => ({ .
 export const noteOf = (services: Pick<Services, "audit">, call: Call, event: AuditEvent): Effect.Effect<void> =>
   note(services.audit, auditContextOf(call), event)
 
-export const reasonOf = (fault: Refusal | StorageUnavailable): string | null => {
+export const reasonOf = (fault: Fault): string | null => {
   if (fault._tag === "StorageUnavailable") return `${fault.outcome}: ${fault.message}`
   if (fault._tag === "TooManyRequests") return fault.limit
   return "reason" in fault ? fault.reason : null
 }
 
 /** Records the exact reason of a refusal for the operator: in the log and the audit stream, by the request's id. */
-export const refused = (
-  audit: Audit["Service"],
-  call: Call,
-  fault: Refusal | StorageUnavailable
-): Effect.Effect<void> => {
+export const refused = (audit: Audit["Service"], call: Call, fault: Fault): Effect.Effect<void> => {
   const reason = reasonOf(fault)
   const noted = { requestId: call.requestId, endpoint: call.endpoint, refusal: fault._tag, reason }
   if (fault._tag === "StorageUnavailable") return Effect.logError("the storage did not answer", noted)

@@ -6,7 +6,6 @@ import type { CommonError } from "../pages/CommonErrors.ts"
 import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
 import type {
   ForgedForm,
   InvalidDpopProof,
@@ -20,6 +19,7 @@ import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rul
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { consentPath, endpointUrl, originOf, type Workspace } from "../workspace/Workspace.ts"
 import { dpopNonceHeader, empty, json, noStore, secretJson } from "./answer.ts"
+import type { Fault } from "./Fault.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 import type { Call, Route } from "./Route.ts"
 
@@ -179,11 +179,10 @@ const storageAway: Wire = row(
   retryAfter(2)
 )
 
-export const faultToWire = (fault: Refusal | StorageUnavailable): Wire =>
-  fault._tag === "StorageUnavailable" ? storageAway : toWire(fault)
+export const faultToWire = (fault: Fault): Wire => (fault._tag === "StorageUnavailable" ? storageAway : toWire(fault))
 
 /** Refused as OAuth's endpoints refuse. */
-export const oauthError = (fault: Refusal | StorageUnavailable, challenges: HeaderPairs = []): HttpResponse => {
+export const oauthError = (fault: Fault, challenges: HeaderPairs = []): HttpResponse => {
   const { description, error, headers = [], status } = faultToWire(fault)
   return secretJson(status, { error, error_description: description }, [...challenges, ...headers])
 }
@@ -197,7 +196,7 @@ export interface Challengers {
 }
 
 /** RFC 9110 §11.6.1: how to authenticate where a client, or an initial access token, was not good. */
-const challengesOf = ({ clientAuths }: Challengers, fault: Refusal | StorageUnavailable): HeaderPairs => {
+const challengesOf = ({ clientAuths }: Challengers, fault: Fault): HeaderPairs => {
   const { _tag } = fault
   if (_tag === "RegistrationRefused" && (fault.reason === "token_missing" || fault.reason === "token_wrong")) {
     return [["www-authenticate", bearerScheme]]
@@ -229,7 +228,7 @@ export const resourceAt = (workspace: Workspace, path: string): string | undefin
     : definitionOf(workspace, new URL(originOf(workspace.issuer) + path).href)?.at
 
 /** RFC 9470 §3: what an authorization request has to ask for, so that the next token does. */
-const stepUpOf = (fault: Refusal | StorageUnavailable): ReadonlyArray<string> =>
+const stepUpOf = (fault: Fault): ReadonlyArray<string> =>
   fault._tag === "InsufficientAuthentication"
     ? [
         ...(fault.acr.length === 0 ? [] : [`acr_values=${quoted(fault.acr.join(" "))}`]),
@@ -241,7 +240,7 @@ const stepUpOf = (fault: Refusal | StorageUnavailable): ReadonlyArray<string> =>
 export const resourceError = (
   presentations: ReadonlyArray<Presentation>,
   workspace: Workspace,
-  fault: Refusal | StorageUnavailable,
+  fault: Fault,
   { resource, scopes = [] }: Refusing = {}
 ): HttpResponse => resourceRefusal(presentations, metadataOf(workspace, resource), fault, scopes)
 
@@ -249,7 +248,7 @@ export const resourceError = (
 export const resourceRefusal = (
   presentations: ReadonlyArray<Presentation>,
   metadataUrl: string,
-  fault: Refusal | StorageUnavailable,
+  fault: Fault,
   /** What the route needs: who has no good token is told what to ask for. */
   scopes: ReadonlyArray<string>
 ): HttpResponse => {
@@ -288,7 +287,7 @@ const startAgainAt = (fault: ForgedForm, call: Call): string | undefined =>
   fault.startAgainAt ?? (call.path === consentPath ? undefined : pagesPath(call.workspace) + call.path)
 
 /** The error page of a refusal. */
-const errorOf = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, call: Call): Errors.CommonError => {
+const errorOf = (fault: Exclude<Fault, TooManyRequests>, call: Call): Errors.CommonError => {
   const base = pagesPath(call.workspace)
   switch (fault._tag) {
     case "UntrustedRequest":
@@ -334,7 +333,7 @@ export const commonErrorPage = (
 ): HttpResponse => pages.error(call.workspace, status, { ...words, requestId: call.requestId })
 
 /** A refusal as a page; `pages/CommonErrors.ts` has the words. */
-export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | StorageUnavailable): HttpResponse => {
+export const faultPage = (pages: Pages["Service"], call: Call, fault: Fault): HttpResponse => {
   if (fault._tag === "TooManyRequests") return tooMany(pages, call, fault)
   const response = commonErrorPage(pages, call, errorOf(fault, call))
   const headers = faultToWire(fault).headers ?? []
@@ -345,7 +344,7 @@ const refusedHere = (
   { presentations }: Challengers,
   { request, workspace }: Call,
   scopes: ReadonlyArray<string>,
-  fault: Refusal | StorageUnavailable
+  fault: Fault
 ) => resourceError(presentations, workspace, fault, { resource: resourceAt(workspace, request.path), scopes })
 
 /** A fault in the form of the route that it came up on. */
@@ -353,7 +352,7 @@ export const answerFault = (
   services: Challengers & { readonly pages: Pages["Service"] },
   call: Call,
   { errors, scopes }: Pick<Route, "errors" | "scopes">,
-  fault: Refusal | StorageUnavailable
+  fault: Fault
 ): HttpResponse => {
   switch (errors) {
     case "oauth":

@@ -4,6 +4,7 @@ import { takeOfAddress } from "../http/addressLimit.ts"
 import { seeOther } from "../http/answer.ts"
 import { auditContextBy, noteOf } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
+import type { Fault } from "../http/Fault.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpRequest, HttpResponse } from "../http/Http.ts"
 import type { Call, Handler, Services } from "../http/Route.ts"
@@ -15,7 +16,7 @@ import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { hasPassed, later, type Millis, minute } from "../rules/Instant.ts"
-import { type Contended, ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
+import { type Contended, ForgedForm, OwnersOnly } from "../rules/Refusal.ts"
 import { inSession, pagesPath } from "../workspace/SessionPath.ts"
 import { basePath, type OpenWorkspace } from "../workspace/Workspace.ts"
 import { type PasswordPage, passwordField, passwordPage } from "./PasswordPage.ts"
@@ -59,7 +60,7 @@ export interface Inside<V extends SignedIn = SignedIn> {
   readonly visitor: Visitor
 }
 
-type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
+type Answer = Effect.Effect<HttpResponse, Fault>
 
 /** Only for GET: the answer to a form reports that form, and not the one before. */
 const noticeOf = ({ notices }: Section, { request }: Call): Notice | undefined => {

@@ -11,6 +11,7 @@ import { type Consent, placeOf } from "../../grant/Grant.ts"
 import { seeOther } from "../../http/answer.ts"
 import { auditContextOf, noteOf, refused } from "../../http/audit.ts"
 import { requireOwn } from "../../http/csrf.ts"
+import type { Fault } from "../../http/Fault.ts"
 import { commonErrorPage } from "../../http/faults.ts"
 import { type Parameters, readForm } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
@@ -329,7 +330,7 @@ const meetAgain = Effect.fnUntraced(function* (
 export const consentDecision = Effect.fnUntraced(function* (
   services: Services,
   call: Call
-): Effect.fn.Return<ConsentDecision, Refusal | StorageUnavailable> {
+): Effect.fn.Return<ConsentDecision, Fault> {
   const { workspace } = call
   const form = yield* Effect.fromResult(readForm(call.request))
   const sealed = form.get("ticket")
