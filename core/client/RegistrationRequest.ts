@@ -130,7 +130,8 @@ const faultIn = (rows: RegistrationRows, member: string): string =>
     ? `The ${member} has to be one of these: ${[...rows.clientAuths.keys()].join(", ")}.`
     : `The member ${member} has a value that is not taken here.`
 
-const parseJson = (text: string): unknown => {
+/** `undefined` where it is no JSON. */
+export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

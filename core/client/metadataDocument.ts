@@ -1,4 +1,5 @@
 import { Option, Result, Schema } from "effect"
+import { isMembers, type Members } from "../codec/Jws.ts"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { privateKeyIn } from "../rules/Jwk.ts"
@@ -9,7 +10,7 @@ import { digestOf } from "../rules/Secret.ts"
 import type { Brought } from "./Brought.ts"
 import { About } from "./Client.ts"
 import { type DocumentAddress, hostOf } from "./ClientIdentifier.ts"
-import { checkRegistration, RegistrationRequest } from "./RegistrationRequest.ts"
+import { checkRegistration, parseJson, RegistrationRequest } from "./RegistrationRequest.ts"
 import { describeClient, type Tables } from "./register.ts"
 import { actsForWorkspace } from "./workspaceAccess.ts"
 
@@ -18,19 +19,6 @@ export interface Fetched {
   readonly body: string
   readonly fetchedAt: Instant
   readonly freshUntil: Instant
-}
-
-type Members = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const parse = (body: string): unknown => {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
 
 const textsIn = (value: unknown): ReadonlyArray<string> =>
@@ -94,8 +82,8 @@ export const readDocument = (
   { body, fetchedAt, freshUntil }: Fetched,
   policy: Policy
 ): Result.Result<Brought, DocumentFaultName> => {
-  const said = parse(body)
-  if (!isObject(said)) return Result.fail("document_malformed")
+  const said = parseJson(body)
+  if (!isMembers(said)) return Result.fail("document_malformed")
   // By simple comparison of strings: whose document this is, it has to say itself.
   if (said.client_id !== address) return Result.fail("document_mismatch")
   if (isSecretive(said)) return Result.fail("document_secret")

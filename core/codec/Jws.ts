@@ -15,7 +15,7 @@ const longestJws = 8 * 1024
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const isMembers = (value: unknown): value is Members =>
+export const isMembers = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const membersOf = (part: string): Members | undefined => {

@@ -70,7 +70,8 @@ interface Session {
 
 const isAsked = ({ claims = [] }: AuthenticationAsked, name: string): boolean => claims.includes(name)
 
-const aboutSignIn = ["auth_time", "acr", "amr"]
+/** Claims that tell of the sign-in and not of the person. */
+export const aboutSignIn = ["auth_time", "acr", "amr"]
 
 const nothingAsked: AuthenticationAsked = {}
 

@@ -19,21 +19,6 @@ export interface Identity {
 /** An access token is `at+jwt`, a logout token `logout+jwt`: neither is ever taken for this. */
 export const idTokenType = "JWT"
 
-/** OpenID Connect Core §2. What is `undefined` is not signed. */
-export interface IdTokenClaims extends Members {
-  readonly iss: string
-  readonly sub: string
-  readonly aud: string
-  readonly exp: number
-  readonly iat: number
-  readonly at_hash: string
-  readonly auth_time: number | undefined
-  readonly nonce: string | undefined
-  readonly acr: string | undefined
-  readonly amr: ReadonlyArray<string> | undefined
-  readonly sid: string | undefined
-}
-
 const utf8 = new TextEncoder()
 
 /** OpenID Connect Core §3.1.3.6: half of the hash that the signature is made with, so that no other token stands beside. */
@@ -42,7 +27,10 @@ export const halfHash = (text: string, algorithm: Algorithm): string => {
   return base64Url(hash, hash.length / 2)
 }
 
-/** `more`: claims about the person, none of which can be one of these. */
+/**
+ * OpenID Connect Core §2. What is `undefined` is not signed. `more`: claims about the person, none of which can be one of
+ * these.
+ */
 export const idTokenClaims = (
   issuer: Issuer,
   { authentication: { acr, amr, at, nonce, sid }, user }: Pick<Identity, "authentication" | "user">,
@@ -52,7 +40,7 @@ export const idTokenClaims = (
   life: Millis,
   now: Instant,
   more: Members
-): IdTokenClaims => ({
+): Members => ({
   ...more,
   iss: issuer,
   sub: user,

@@ -75,9 +75,7 @@ ${field({
 }
 
 /** The first owner, from the link that the first start prints. Posts to `{base}/set-up`. */
-type SetUpPage = NewAccount
-
-export const setUpPage = (place: Place, model: SetUpPage): Document => ({
+export const setUpPage = (place: Place, model: NewAccount): Document => ({
   name: "set-up",
   title: hasProblem(model.problems) ? "Problem: Set up" : "Set up",
   formsEnd: "here",

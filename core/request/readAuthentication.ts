@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { type Client, identifierOf } from "../client/Client.ts"
 import { defaultAcrValues, defaultMaxAge, requireAuthTime } from "../client/openIdMembers.ts"
-import type { AuthenticationAsked } from "../grant/Authentication.ts"
+import { type AuthenticationAsked, aboutSignIn } from "../grant/Authentication.ts"
 import type { Call, Services } from "../http/Route.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClaimScope, claimsWithin, readClaims, scopesOfClaims } from "../rules/Claims.ts"
@@ -22,8 +22,6 @@ const claimsMalformed = new InvalidRequest({
   reason: "malformed_parameter",
   message: "The parameter claims has to be a JSON object of userinfo and id_token."
 })
-
-const aboutSignIn = ["acr", "amr", "auth_time"]
 
 /** What a request comes to, with the claims that it names one by one. */
 export interface AuthenticationRead {

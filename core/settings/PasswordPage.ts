@@ -1,12 +1,10 @@
 import { field, hidden } from "../pages/Field.ts"
 import { breakable, html } from "../pages/Html.ts"
 import { card, type Document, type Place, problemLine } from "../pages/Layout.ts"
+import { passwordBytes } from "../people/Account.ts"
 
 /** What the person types once more, beside the fields of the form that waits for it. */
 export const passwordField = "confirm_password"
-
-/** Longer than any password that an account can have. */
-const longest = 1024
 
 /** Posts the fields of the form that waits, with the password, to where that form was posted. */
 export interface PasswordPage {
@@ -33,7 +31,7 @@ ${model.problem !== undefined && problemLine(model.problem)}
 <form method="post" action="${model.action}">
 ${hidden(model.fields)}
 <input type="text" value="${model.account}" autocomplete="username" aria-label="Username" readonly hidden>
-${field({ label: "Password", name: passwordField, type: "password", autocomplete: "current-password", autofocus: true, maxlength: longest })}
+${field({ label: "Password", name: passwordField, type: "password", autocomplete: "current-password", autofocus: true, maxlength: passwordBytes })}
 <button class="button primary wide" type="submit">Continue</button>
 </form>
 <p class="aside"><a href="${model.cancel}">Cancel</a></p>`

@@ -4,6 +4,7 @@ import type { Client, StoredCredential } from "../../client/Client.ts"
 import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { leastProfile, type Profile, profileOf } from "../../client/Profile.ts"
 import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
+import type { Members } from "../../codec/Jws.ts"
 import type { Fields, Sent } from "../../http/form.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import type { ClientKeys, KeySource } from "../../ports/ClientKeys.ts"
@@ -50,8 +51,6 @@ type Read<S> = Result.Result<S, InvalidClient | InvalidRequest>
 
 /** Why a proof failed, or could not be checked, which says nothing about the client. */
 export type ProofFault = InvalidClient | PortUnavailable | StorageUnavailable
-
-type Members = Readonly<Record<string, unknown>>
 
 type MetadataLists = Readonly<Record<string, ReadonlyArray<string>>>
 
