@@ -4,7 +4,7 @@ import { secretJson } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
 import { oauthError } from "../../http/faults.ts"
 import { readParameters } from "../../http/form.ts"
-import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
+import type { HeaderPairs } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import {
   type AnswerAddress,
@@ -143,24 +143,16 @@ const readers = (call: Call, consentAt: string): HeaderPairs => {
       ]
 }
 
-/** Told as JSON, refusals too, to the page that asks. */
-const toldBy = (
-  services: Services,
-  consentAt: string,
-  endpoint: (call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>
-): Handler =>
-  Effect.fnUntraced(function* (call) {
-    const answer = yield* Effect.catch(endpoint(call), (fault) =>
-      Effect.as(refused(services.audit, call, fault), oauthError(fault))
-    )
-    return { ...answer, headers: [...answer.headers, ...readers(call, consentAt)] }
-  })
-
-/** Handlers for a host that has its consent page elsewhere. Without one these endpoints are not there. */
+/** Told as JSON, refusals too, to a page of the host's own. Without such a page these endpoints are not there. */
 const elsewhere =
-  (answer: (services: Services, call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>) =>
+  (answer: (services: Services, call: Call) => ReturnType<Handler>) =>
   (services: Services): Handler =>
-    toldBy(services, services.pages.consentAt ?? "", (call) => answer(services, call))
+    Effect.fnUntraced(function* (call) {
+      const told = yield* Effect.catch(answer(services, call), (fault) =>
+        Effect.as(refused(services.audit, call, fault), oauthError(fault))
+      )
+      return { ...told, headers: [...told.headers, ...readers(call, services.pages.consentAt ?? "")] }
+    })
 
 const model = elsewhere(
   Effect.fnUntraced(function* (services: Services, call: Call) {

@@ -171,8 +171,6 @@ const askerOf = (
   )
 }
 
-const inactive = { active: false } as const
-
 /** What introspection tells, whatever kind of thing it was asked about. */
 interface Facts {
   readonly principal: Principal["_tag"]
@@ -186,8 +184,6 @@ interface Facts {
   readonly resources: Resources | null
   readonly expiresAt: Instant | null
   readonly actors?: ReadonlyArray<ClientIdentifier>
-  /** A refresh token is not for bearing. */
-  readonly bearer: boolean
 }
 
 /** How that which was asked about is shown. */
@@ -219,10 +215,9 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
           client,
           scope,
           resources,
-          expiresAt,
-          bearer: false
+          expiresAt
         }
-      : { principal: "Workspace", subject: client, grant, client, scope, resources, expiresAt, bearer: false }
+      : { principal: "Workspace", subject: client, grant, client, scope, resources, expiresAt }
   }
   const by = known.principal
   const { grant, scope, resources, expiresAt } = by
@@ -239,8 +234,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         scope,
         resources,
         expiresAt,
-        ...(by.actors && { actors: by.actors }),
-        bearer: true
+        ...(by.actors && { actors: by.actors })
       }
     case "Workspace":
       return {
@@ -250,8 +244,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         client: by.client,
         scope,
         resources,
-        expiresAt,
-        bearer: true
+        expiresAt
       }
     case "ApiKey":
       return {
@@ -261,8 +254,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         client: undefined,
         scope,
         resources,
-        expiresAt,
-        bearer: true
+        expiresAt
       }
   }
 }
@@ -282,7 +274,7 @@ const describe = (
   sub: facts.subject,
   client_id: facts.client,
   scope: formatScopes(facts.scope),
-  token_type: facts.bearer ? shown.type : undefined,
+  token_type: shown.type,
   cnf: shown.binding === null ? undefined : { jkt: shown.binding.thumbprint },
   exp: facts.expiresAt === null ? undefined : secondsOf(facts.expiresAt),
   aud: audienceOf(services, call.workspace, facts),
@@ -309,7 +301,7 @@ const impliedIn = (services: Services, workspace: Workspace, scope: Scopes) => {
   return implied.length === 0 ? undefined : formatScopes(implied)
 }
 
-const inactiveAnswer = secretJson(200, inactive)
+const inactiveAnswer = secretJson(200, { active: false })
 
 /**
  * The asker may have been deleted or disabled after authenticating, and proves nothing then. With a client goes its own
@@ -327,12 +319,12 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
     const answered = Effect.mapEager(services.grants.examine(call.workspace, form.success.token, call.now), (known) => {
       const facts = factsOf(call.workspace.id, known)
       // A resource server asks because a caller bears it there.
-      if (who._tag === "ResourceServer" && facts.bearer) {
+      if (who._tag === "ResourceServer" && known.kind !== "refresh") {
         services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
       }
       const shown = shownOf(services.presentations, known)
       // Where no row shows it any more, it opens nothing.
-      const isShown = shown.type !== undefined || !facts.bearer
+      const isShown = shown.type !== undefined || known.kind === "refresh"
       return !isShown || (who._tag === "Client" && facts.client !== identifierOf(who.by.client))
         ? inactiveAnswer
         : secretJson(200, describe(services, call, facts, shown))

@@ -1,6 +1,6 @@
-import { Result, Schema } from "effect"
+import { Result } from "effect"
 import type { FaultClass } from "../../http/Fault.ts"
-import type { Call, Contract, MetadataMembers, Services } from "../../http/Route.ts"
+import { type Call, type Contract, type MetadataMembers, names, type Services } from "../../http/Route.ts"
 import { InvalidDpopProof, UseDpopNonce } from "../../rules/Refusal.ts"
 import { endpointUrl } from "../../workspace/Workspace.ts"
 import { asksNonce } from "./nonce.ts"
@@ -45,9 +45,4 @@ export const listsOf = (presentations: ReadonlyArray<Presentation>): Readonly<Re
   Object.assign({}, ...presentations.map(({ metadata }) => metadata))
 
 export const presentationMetadata = ({ presentations }: Pick<Services, "presentations">): MetadataMembers =>
-  Object.fromEntries(
-    Object.entries(listsOf(presentations)).map(([name, list]) => [
-      name,
-      { schema: Schema.Array(Schema.String), value: () => list }
-    ])
-  )
+  Object.fromEntries(Object.entries(listsOf(presentations)).map(([name, list]) => [name, names(() => list)]))
