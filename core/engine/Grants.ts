@@ -364,19 +364,11 @@ export const makeGrants = ({
     { binding, proof }: Presented,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | ProofFault> => {
-    const saw = (principal: UserPrincipal | WorkspacePrincipal): Principal => {
-      usage.saw("grant", workspace.id, principal.grant, now)
-      return principal
-    }
-    if (proof === undefined) return Effect.mapEager(accessOf(workspace, token, binding, now), saw)
+    if (proof === undefined) return accessOf(workspace, token, binding, now)
     // A proof of another key than the token's costs no signature, and nothing is remembered of it.
     if (!isBoundTo(token.binding, binding)) return Effect.fail(new InvalidToken({ reason: "binding_differs" }))
     const found = () => accessOf(workspace, token, binding, now)
-    // A use is one whose proof held, and was not used up before.
-    return Effect.map(
-      Effect.flatMap(proof.holds, () => beside(spendingOf(once.spend(workspace.id, proof.single, user())), found)),
-      saw
-    )
+    return Effect.flatMap(proof.holds, () => beside(spendingOf(once.spend(workspace.id, proof.single, user())), found))
   }
 
   const checkAccessText = (
@@ -392,13 +384,16 @@ export const makeGrants = ({
       : Effect.fail(new InvalidToken({ reason: opened.failure }))
   }
 
-  const check: Grants["check"] = (workspace, presented, now) =>
-    isKeyText(presented.text)
-      ? Effect.mapEager(checkKeyText(workspace.id, presented.text, now), (principal) => {
-          usage.saw("grant", workspace.id, principal.grant, now)
-          return principal
-        })
+  const check: Grants["check"] = (workspace, presented, now) => {
+    const checked: Effect.Effect<Principal, InvalidToken | ProofFault> = isKeyText(presented.text)
+      ? checkKeyText(workspace.id, presented.text, now)
       : checkAccessText(workspace, presented, now)
+    // A use is one whose proof held, and was not used up before.
+    return Effect.mapEager(checked, (principal) => {
+      usage.saw("grant", workspace.id, principal.grant, now)
+      return principal
+    })
+  }
 
   const openerAt = (sealer: Sealer, workspace: OpenWorkspace, now: Instant): Opener => ({
     open: (kind, text) => Result.mapError(open(sealer, workspace, kind, text, now), grantFault),
@@ -605,7 +600,7 @@ export const makeGrants = ({
     if (token.kind === "refresh") {
       return judged(workspace, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
         const live = checkRefresh(grant, client, token, policy, now)
-        if (Result.isFailure(live)) return refused(live)
+        if (Result.isFailure(live)) return Result.fail(live.failure)
         const by = client === undefined ? live.success.client : identifierOf(client)
         return Result.succeed({ kind: "refresh", token, grant: live.success, client: by })
       })
@@ -744,8 +739,6 @@ const identityIn = ({ outcome }: Decision<Tokens, Fault>): Identity | undefined 
 
 const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
   Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)
-
-const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E> => Result.fail(failure.failure)
 
 /** A client's own grant is not there: never was, or went with its client, which may be known here for a moment yet. */
 const notBegun = new InvalidClient({ reason: "unknown", triedHeader: false })
