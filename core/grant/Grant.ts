@@ -41,7 +41,9 @@ const RefreshLine = Schema.Struct({
   /** Who spent the one before, marked under that key; `null` where there was none, or an older release noted none. */
   rotatedBy: Schema.NullOr(SenderMarks),
   /** Whose line it is, beside a public client's; where it is not there, the line is bound to nothing. */
-  binding: Schema.optionalKey(Binding)
+  binding: Schema.optionalKey(Binding),
+  /** The first generation that is bound so; where it is not there, all are. */
+  boundFrom: Schema.optionalKey(Count)
 })
 
 const born = {

@@ -83,6 +83,8 @@ interface Continued {
   readonly generation: number
   /** What the whole line of refresh tokens is bound to. */
   readonly binding: Binding | null
+  /** Its first generation that is; left out where all are, or none. */
+  readonly boundFrom?: Active["refresh"]["boundFrom"]
   readonly endsAt: Instant
   /** Left out where it begins without a code, or its code without a challenge. */
   readonly challenge?: Active["challenge"]
@@ -97,7 +99,16 @@ export const activeFrom = (
     Active,
     "id" | "client" | "subject" | "scope" | "resources" | "createdAt" | "place" | "consent" | "authentication"
   >,
-  { access, binding, challenge = null, endsAt, generation, retriedElsewhereAt = null, rotatedBy = null }: Continued,
+  {
+    access,
+    binding,
+    boundFrom,
+    challenge = null,
+    endsAt,
+    generation,
+    retriedElsewhereAt = null,
+    rotatedBy = null
+  }: Continued,
   { fresh, now, policy }: Issuing
 ): Active => ({
   _tag: "Active",
@@ -117,7 +128,8 @@ export const activeFrom = (
     expiresAt: earlier(later(now, policy.refreshIdleTtl), endsAt),
     key: fresh.key,
     rotatedBy,
-    ...(binding === null ? {} : { binding })
+    ...(binding === null ? {} : { binding }),
+    ...(boundFrom === undefined ? {} : { boundFrom })
   },
   retriedElsewhereAt,
   endsAt,

@@ -49,12 +49,13 @@ const refresh = (
   }
   if (!hasGrant(by.client, grant)) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
-  // RFC 9449 §5: before the line is looked at, so that a stolen text without its key ends nothing.
-  const { binding = null } = grant.refresh
-  if (binding !== null && !isBoundTo(binding, step.binding))
+  const { refresh_token: token } = step.form
+  const { binding = null, boundFrom = 0 } = grant.refresh
+  const place = placeInLine(token, grant, policy, now)
+  // RFC 9449 §5: a stolen text without its key ends nothing. One that is older than the key was anybody's, and does.
+  const isSpentBefore = place === "reused" && token.generation < boundFrom
+  if (binding !== null && !isSpentBefore && !isBoundTo(binding, step.binding))
     return refuse(new InvalidGrant({ reason: "binding_differs" }))
-
-  const place = placeInLine(step.form.refresh_token, grant, policy, now)
   if (place === "ahead") return refuse(new InvalidGrant({ reason: "ahead_of_grant" }))
   if (place === "reused") {
     const refusal = new InvalidGrant({ reason: "refresh_reused", ended: grantMark(grant.id) })
@@ -86,9 +87,11 @@ const refresh = (
   const { access, challenge, endsAt, retriedElsewhereAt } = grant
   const rotatedBy = step.markSender(step.fresh.key)
   // RFC 9449 §5: a public client that proves a key from now on goes on with it.
+  const bound = lineBinding(step)
   const line = {
     access,
-    binding: binding ?? lineBinding(step),
+    binding: binding ?? bound,
+    boundFrom: rotation && binding === null && bound !== null ? generation : grant.refresh.boundFrom,
     challenge,
     endsAt,
     generation,

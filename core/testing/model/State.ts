@@ -145,6 +145,8 @@ export interface Grant {
   readonly hasChallenge: boolean
   /** While its code is out, the key that this is bound to; then that of a public client's refresh tokens. */
   readonly boundTo: KeyName | null
+  /** The first generation of refresh tokens that is bound so, where the line was bound after its beginning. */
+  readonly boundFrom?: number | undefined
   readonly bornAt: number
   readonly codeKey: number
   /** 0 while its code is out, then 1 and one more with every refresh. */

@@ -48,6 +48,10 @@ const isReuse = ({ token, grant, state, world }: RefreshFacts): boolean =>
   token.generation < grant.generation &&
   (token.generation < grant.generation - 1 || state.now >= grant.turnedAt + world.refreshGrace)
 
+/** Spent, and handed out before its line was bound: who has it need prove nothing. */
+const isOlderThanKey = (facts: RefreshFacts): boolean =>
+  isReuse(facts) && (facts.token?.generation ?? 0) < (facts.grant?.boundFrom ?? 0)
+
 const isForeign = ({ command, world, presenter }: RefreshFacts): boolean =>
   targetAtAuthorize(command.resource, world, presenter?.workspace ?? 0) === "invalid"
 
@@ -90,7 +94,9 @@ const granted = (facts: RefreshFacts, isRetry: boolean, isTold = identifies(fact
   if (isRetry) return withSameRefresh(facts, state, { ...issued, grant })
   // RFC 9449 §5: a public client that proves a key is bound to it from then on.
   const line = presenter.isPublic === true ? (grant.boundTo ?? boundTo) : null
-  const turned: Grant = { ...grant, generation: grant.generation + 1, turnedAt: state.now, boundTo: line }
+  const generation = grant.generation + 1
+  const boundFrom = grant.boundTo === null && line !== null ? generation : grant.boundFrom
+  const turned: Grant = { ...grant, generation, turnedAt: state.now, boundTo: line, boundFrom }
   return withNewRefresh(facts, withGrant(state, turned), { ...issued, grant: turned })
 }
 
@@ -133,7 +139,10 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
   },
   {
     name: "a refresh token that is bound is nothing without its key, and ends nothing (RFC 9449 §5)",
-    when: ({ command, grant }) => grant?.boundTo != null && grant.boundTo !== provenKey(command.key),
+    when: (facts) => {
+      const { command, grant } = facts
+      return grant?.boundTo != null && grant.boundTo !== provenKey(command.key) && !isOlderThanKey(facts)
+    },
     gives: (facts) => refused400("invalid_grant", "invalid_dpop_proof", ...errorsOf(malformations, facts))(facts)
   },
   {

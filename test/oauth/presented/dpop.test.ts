@@ -249,6 +249,34 @@ describe("a refresh token (RFC 9449 §5)", () => {
       signing
     ))
 
+  test("of a public client that is older than the line's first key ends the line where it comes back spent", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const evesAt = (seconds: number) => ({ claims: { iat: now + seconds } })
+          const first = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
+          // Who stole the first binds the line to a key of their own.
+          const stolen = tokensOf(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))
+          expect(told(yield* refresh(world, client, first.refresh))).toBe("400 invalid_grant")
+          expect((yield* opened(world, stolen.access, eve)).status).toBe(200)
+          yield* TestClock.adjust("61 seconds")
+          // A text that was bound itself ends nothing without its key, and the owner's ends all.
+          expect(told(yield* refresh(world, client, stolen.refresh))).toBe("400 invalid_grant")
+          const next = tokensOf(yield* refresh(world, client, stolen.refresh, yield* tokenProof(eve, evesAt(61))))
+          yield* TestClock.adjust("61 seconds")
+          expect(told(yield* refresh(world, client, stolen.refresh))).toBe("400 invalid_grant")
+          expect((yield* opened(world, next.access, eve, evesAt(122))).status).toBe(200)
+          expect(told(yield* refresh(world, client, first.refresh))).toBe("400 invalid_grant")
+          expect(reasons(world).at(-1)).toBe("refresh_reused")
+          expect(told(yield* refresh(world, client, next.refresh, yield* tokenProof(eve, evesAt(122))))).toBe(
+            "400 invalid_grant"
+          )
+          expect((yield* opened(world, next.access, eve, evesAt(122))).status).toBe(401)
+        }),
+      signing
+    ))
+
   test("of a device is bound to the key that its code was fetched with", () =>
     inWorld(
       (world) =>
