@@ -6,6 +6,7 @@ import { type StorageScan, StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark, type PlaceId, type UserId } from "../rules/Id.ts"
 import { currentInstant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
+import { apiScopes } from "../rules/Scope.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Grants } from "./Grants.ts"
@@ -49,7 +50,7 @@ export const createKey = Effect.fn("engine.createKey")(function* (
  * new key is made first, so that a failure leaves the old one working beside at most one that was never shown.
  */
 export const rotateKey = Effect.fn("engine.rotateKey")(function* (
-  services: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  services: { readonly audit: Audit["Service"]; readonly grants: Grants; readonly policy: Policy },
   auditContext: OwnerAuditContext,
   old: Key
 ): Effect.fn.Return<NewKey | undefined, WriteFault> {
@@ -60,7 +61,7 @@ export const rotateKey = Effect.fn("engine.rotateKey")(function* (
     name: old.name,
     expiresAt,
     // One that opens everything opens what there is now.
-    ...(old.use === "everything" ? {} : { reach: { use: old.use, scope: old.scope } })
+    reach: { use: old.use, scope: old.use === "everything" ? apiScopes(services.policy.scopes) : old.scope }
   })
   yield* note(services.audit, auditContext, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
   if ((yield* revokeKey(services, auditContext, old.id)) === "revoked") return made

@@ -327,7 +327,8 @@ const revoke = Effect.fn("settings.revokeKey")(function* (services: Services, in
 
 const rotate = Effect.fn("settings.rotateKey")(function* (services: Services, inside: Inside, form: Parameters) {
   const old = yield* findMarked(allKeys(services, inside), form.get("id"))
-  const made = old?._tag === "Key" ? yield* rotateKey(services, auditContext(inside), old) : undefined
+  const at = servicesAt(services, inside.call.workspace)
+  const made = old?._tag === "Key" ? yield* rotateKey(at, auditContext(inside), old) : undefined
   return made === undefined ? backTo(inside.call, section, "key-gone") : yield* drawMade(services, inside, made)
 })
 

@@ -129,8 +129,9 @@ const id = Argument.String("id").pipe(Argument.withDescription("The id that `tes
 const rotate = Command.make("rotate", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { auditContext, services } = administration
-      const made = yield* rotateKey(services, auditContext, yield* find(administration, given.id))
+      const { auditContext, services, workspace } = administration
+      const old = yield* find(administration, given.id)
+      const made = yield* rotateKey(servicesAt(services, workspace), auditContext, old)
       yield* made === undefined ? noSuchKey : printOnce(given.json, made)
     })
   )

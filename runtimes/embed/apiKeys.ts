@@ -155,7 +155,8 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const old = yield* findMarked(keys, id)
-          const made = old !== undefined && isKey(old) ? yield* rotateKey(services, auditContext, old) : undefined
+          const at = servicesAt(services, workspace)
+          const made = old !== undefined && isKey(old) ? yield* rotateKey(at, auditContext, old) : undefined
           return made && shown(made)
         })
       ),

@@ -174,6 +174,13 @@ describe("a host of several workspaces", () => {
       })
       // What is one's is no other's: there the address is a stranger's.
       expect(await (await machine(there)).token(orders)).toBeUndefined()
+      // A key that opens everything opens what there is here, and so does the one in its place.
+      const { id } = await here.apiKeys.create({ name: "nightly" })
+      const rotated = await here.apiKeys.rotate(id)
+      expect(rotated).toMatchObject({ use: "everything", scopes: ["orders"] })
+      expect(await auth.guard(bearer("https://acme.example/x", rotated?.key ?? ""), needs)).toMatchObject({
+        _tag: "Admitted"
+      })
     })
   )
 
