@@ -121,6 +121,9 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
       if (sharing !== undefined) return Deferred.await(sharing)
       const known = found.get(address)
       if (known === undefined && !mayLookForStranger(now)) {
+        // Where a host has workspaces below it, each path of its own is such an address, and goes on as it was.
+        const before = address.includes("/") ? nobodies.get(address) : undefined
+        if (before !== undefined) return Effect.succeed(before)
         return Effect.fail(
           new StorageUnavailable({ outcome: "not_done", message: "too many unknown hosts are asked for" })
         )

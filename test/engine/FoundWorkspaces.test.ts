@@ -331,6 +331,22 @@ describe("strangers who make up hosts", () => {
       })
     ))
 
+  test("keep the workspace of a host from no path of its own where nothing was found before", () =>
+    given(({ ask, looked }) =>
+      Effect.gen(function* () {
+        expect(yield* ask("id.example", "/oauth/token")).toBe(root)
+        for (let round = 0; round < 3; round++) {
+          yield* TestClock.adjust(staleness)
+          for (let number = 0; number < 500; number++) yield* Effect.exit(ask("id.example", `/${round}-${number}`))
+          looked.length = 0
+          expect(yield* ask("id.example", "/oauth/token")).toBe(root)
+          expect(looked).toEqual([])
+        }
+        // What was never looked for waits until there is room, since it may be another's.
+        expect(yield* Effect.flip(ask("id.example", "/t/new"))).toMatchObject({ outcome: "not_done" })
+      })
+    ))
+
   test("who ask for the same again are answered without a look", () =>
     given(({ ask, looked }) =>
       Effect.gen(function* () {
