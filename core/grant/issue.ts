@@ -7,6 +7,7 @@ import { InvalidGrant, InvalidTarget } from "../rules/Refusal.ts"
 import { narrowResources, type Resources, sameResources } from "../rules/Resource.ts"
 import { commonScopes, formatScopes, type Scopes, signsIn, withSignIn } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
+import type { Authentication } from "./Authentication.ts"
 import { type Binding, isBoundTo } from "./Binding.ts"
 import { answerAndKeep, type Decision, refuse } from "./Decision.ts"
 import { type AccessTokens, type Active, consentOf, type Pending, placeOf, type Standing } from "./Grant.ts"
@@ -93,6 +94,9 @@ interface Continued {
   readonly retriedElsewhereAt?: Active["retriedElsewhereAt"]
 }
 
+/** OpenID Connect Core §12.2: a nonce belongs to the request that the code answered, and to no refresh after it. */
+const withoutNonce = ({ nonce: _, ...authentication }: Authentication): Authentication => authentication
+
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
   grant: Pick<
@@ -133,7 +137,7 @@ export const activeFrom = (
   },
   retriedElsewhereAt,
   endsAt,
-  ...(grant.authentication === undefined ? {} : { authentication: grant.authentication })
+  ...(grant.authentication === undefined ? {} : { authentication: withoutNonce(grant.authentication) })
 })
 
 /** Where refreshing spends no token, it stays the same to the end: the grant alone says how long it may be idle. */
@@ -166,8 +170,10 @@ export const firstTokens = (
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   const endsAt = later(grant.createdAt, step.policy.refreshMaxTtl)
-  const { challenge } = grant
+  const { authentication, challenge } = grant
   const line = { access: noAccessTokensYet, binding: lineBinding(step), challenge, endsAt, generation: 1 }
   const next = activeFrom(grant, line, step)
-  return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
+  // The nonce of the request is told this once.
+  const told = authentication === undefined ? next : { ...next, authentication }
+  return answerAndKeep(next, tokensOf(told, scope.success, narrowed.success, step))
 }

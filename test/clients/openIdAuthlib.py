@@ -44,14 +44,14 @@ address, state = client.create_authorization_url(
 print(address, flush=True)
 
 
-def verified(token):
+def verified(token, **expected):
     keys = KeySet.import_key_set(read(server["jwks_uri"]))
     decoded = jwt.decode(token["id_token"], keys, algorithms=["ES256", "RS256"])
     claims = CodeIDToken(
         decoded.claims,
         decoded.header,
         {"iss": {"value": issuer}, "aud": {"value": client_id}},
-        {"nonce": nonce, "client_id": client_id, "access_token": token["access_token"]},
+        {"client_id": client_id, "access_token": token["access_token"], **expected},
     )
     claims.validate()
     return claims
@@ -60,7 +60,7 @@ def verified(token):
 first = client.fetch_token(
     authorization_response=sys.stdin.readline().strip(), code_verifier=verifier, state=state
 )
-sub = verified(first)["sub"]
+sub = verified(first, nonce=nonce)["sub"]
 second = client.refresh_token(server["token_endpoint"], refresh_token=first["refresh_token"])
 told = client.get(server["userinfo_endpoint"]).json()
 print(

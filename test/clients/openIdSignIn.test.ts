@@ -47,7 +47,8 @@ for (const algorithm of ["ES256", "RS256", "EdDSA"] as const) {
       })
       expect(tokens.claims()?.sub).toBe("ada")
       const again = await openid.refreshTokenGrant(config, tokens.refresh_token ?? "")
-      expect(again.claims()).toMatchObject({ sub: "ada", nonce })
+      const { auth_time, iss, sub } = tokens.claims() ?? {}
+      expect(again.claims()).toMatchObject({ iss, sub, aud: config.clientMetadata().client_id, auth_time })
       const told = await openid.fetchUserInfo(config, again.access_token, "ada")
       expect(told).toMatchObject({ sub: "ada", email: "ada@shop.example", email_verified: true })
       const asked = { post_logout_redirect_uri: signedOutUri, state: "over & out" }

@@ -99,7 +99,8 @@ describe("an ID token (OpenID Connect Core §2)", () => {
           const second = jsonOf(yield* refresh(world, client, text(first.refresh_token)))
           const { payload: after } = yield* verified(world, client, second.id_token)
           expect(after.iat).toBe(seconds + 600)
-          expect([after.sub, after.sid, after.nonce]).toEqual([before.sub, before.sid, before.nonce])
+          // Core §12.2: a nonce is told with the code's tokens alone.
+          expect([before.nonce, after.sub, after.sid, "nonce" in after]).toEqual(["n-1", before.sub, before.sid, false])
           const narrow = jsonOf(yield* refresh(world, client, text(second.refresh_token), { scope: "email" }))
           expect([narrow.scope, narrow.id_token]).toEqual(["email", undefined])
         }),
