@@ -16,8 +16,8 @@ export const AuthenticationAsked = Schema.Struct({
   acrRequired: Schema.optionalKey(Schema.Boolean),
   /** Claims of the ID token. */
   claims: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** Who it has to be. */
-  sub: Schema.optionalKey(Schema.String),
+  /** Who it has to be; of several, any of them. */
+  sub: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   /** Who it may be, as the client knows them: an email, say. */
   loginHint: Schema.optionalKey(Schema.String),
   /** OpenID Connect Core §11: the client wants to act while its person is away. */
@@ -50,6 +50,10 @@ export type Authentication = typeof Authentication.Type
 /** No two clients can compare their persons' sessions by it, and it tells nothing of the session's own name. */
 export const sidOf = (issuer: Issuer, client: ClientId, session: string): Digest =>
   digestOf(JSON.stringify(["sid", issuer, client, session]))
+
+/** OpenID Connect Core §5.5.1: whether a person is one whom a request may be about. */
+export const mayBe = ({ sub }: AuthenticationAsked, user: string): boolean =>
+  sub === undefined || (typeof sub === "string" ? sub === user : sub.includes(user))
 
 /** OpenID Connect Core §3.1.2.1: whether a session is too old for what is asked. A host that tells no time has one that is. */
 export const isTooOld = ({ maxAge }: AuthenticationAsked, { authenticatedAt }: Session, now: Instant): boolean =>

@@ -315,7 +315,7 @@ const claimsOf = ({ acr, claims = [], sub }: AuthenticationAsked, hasClaim: bool
   const idToken = {
     ...Object.fromEntries(claims.map((name) => [name, null])),
     ...(hasClaim ? { acr: { essential: true, values: acr } } : {}),
-    ...(sub === undefined ? {} : { sub: { value: sub } })
+    ...(sub === undefined ? {} : { sub: typeof sub === "string" ? { value: sub } : { values: sub } })
   }
   return Object.keys(idToken).length === 0 ? undefined : JSON.stringify({ id_token: idToken })
 }

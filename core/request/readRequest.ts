@@ -4,7 +4,7 @@ import { type Client, identifierOf, isKnown, scopesToAsk } from "../client/Clien
 import { ClientIdentifier, isBrought } from "../client/ClientIdentifier.ts"
 import { needsChallenge, needsPush, redirectTargetOf } from "../client/Profile.ts"
 import { type Met, NoSuchClient } from "../engine/BroughtClients.ts"
-import type { AuthenticationAsked } from "../grant/Authentication.ts"
+import { type AuthenticationAsked, mayBe } from "../grant/Authentication.ts"
 import { Binding } from "../grant/Binding.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
@@ -491,10 +491,10 @@ const readAs = Effect.fnUntraced(function* <F>(
   if (hint === undefined || !signsIn(request.scope)) return Result.succeed(request)
   const hinted = yield* readHint(services, call, path.client, hint)
   if (Result.isFailure(hinted)) return Result.fail({ path, refusal: hinted.failure })
-  const { sub = hinted.success } = request.signIn ?? {}
+  const { signIn = {} } = request
   // OpenID Connect Core §5.5.1: no person can be both, and neither outweighs the other.
-  if (sub !== hinted.success) return Result.fail({ path, refusal: twoSubjects })
-  return Result.succeed({ ...request, signIn: { ...request.signIn, sub } })
+  if (!mayBe(signIn, hinted.success)) return Result.fail({ path, refusal: twoSubjects })
+  return Result.succeed({ ...request, signIn: { ...signIn, sub: hinted.success } })
 })
 
 const readText = <F>(

@@ -1,6 +1,6 @@
 import { base64Url } from "../codec/Base64Url.ts"
 import type { Mac } from "../codec/Sha256.ts"
-import { type AuthenticationAsked, isTooOld, isTooWeak } from "../grant/Authentication.ts"
+import { type AuthenticationAsked, isTooOld, isTooWeak, mayBe } from "../grant/Authentication.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { addressOf } from "../http/returnUrl.ts"
 import type { SignedIn, SignInAsked, SignInHints } from "../ports/ResourceOwner.ts"
@@ -96,7 +96,7 @@ const isSince = (stamp: Stamp, signedIn: SignedIn): boolean =>
     ? markOf(signedIn) !== stamp.session
     : inSeconds(signedIn.authenticatedAt) >= inSeconds(stamp.at)
 
-const isAnother = ({ sub }: AuthenticationAsked, { user }: SignedIn): boolean => sub !== undefined && sub !== user
+const isAnother = (about: AuthenticationAsked, { user }: SignedIn): boolean => !mayBe(about, user)
 
 /** A host that says nothing of strengths has no better sign-in to lead to. */
 const mayGrow = ({ acr }: SignedIn): boolean => acr !== undefined

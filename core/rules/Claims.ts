@@ -111,8 +111,8 @@ export const toldClaims = (
 export interface ClaimsAsked {
   readonly userinfo: ReadonlyArray<string>
   readonly idToken: ReadonlyArray<string>
-  /** The person whom the ID token has to name, where the request asks for one. */
-  readonly sub: string | undefined
+  /** The person whom the ID token has to name, or several of whom it may, where the request asks for any. */
+  readonly sub: string | ReadonlyArray<string> | undefined
   /** Strengths without any of which the request is to fail. */
   readonly acr: ReadonlyArray<string> | undefined
 }
@@ -135,6 +135,17 @@ const readParameter = Schema.decodeUnknownOption(
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
+type Asking = Readonly<Record<string, typeof Asked.Type>>
+
+const textsOf = (asked: Asking, name: string): ReadonlyArray<string> => valuesOf(asked[name]).filter(isText)
+
+/** Of several, any does (§5.5.1). What the ID token is asked for counts, and userinfo's where it is asked for none. */
+const subOf = (idToken: Asking, userinfo: Asking): ClaimsAsked["sub"] => {
+  const named = textsOf(idToken, "sub")
+  const [first, ...more] = named.length > 0 ? named : textsOf(userinfo, "sub")
+  return first === undefined || more.length === 0 ? first : [first, ...more]
+}
+
 const valuesOf = (asked: typeof Asked.Type | undefined): ReadonlyArray<unknown> =>
   asked === undefined || asked === null ? [] : (asked.values ?? (asked.value === undefined ? [] : [asked.value]))
 
@@ -142,11 +153,11 @@ const valuesOf = (asked: typeof Asked.Type | undefined): ReadonlyArray<unknown> 
 export const readClaims = (text: string): ClaimsAsked | undefined =>
   Option.getOrUndefined(
     Option.map(readParameter(text), ({ id_token: idToken = {}, userinfo = {} }): ClaimsAsked => {
-      const acr = valuesOf(idToken.acr).filter(isText)
+      const acr = textsOf(idToken, "acr")
       return {
         userinfo: Object.keys(userinfo),
         idToken: Object.keys(idToken),
-        sub: valuesOf(idToken.sub).find(isText) ?? valuesOf(userinfo.sub).find(isText),
+        sub: subOf(idToken, userinfo),
         acr: idToken.acr?.essential === true && acr.length > 0 ? acr : undefined
       }
     })

@@ -103,6 +103,13 @@ describe("an authorization request says of the sign-in", () => {
       alice(0, "; acr=silver"),
       "consent"
     ],
+    ["who of several it is", claimsOf({ id_token: { sub: { values: ["bob", "alice"] } } }), alice(0), "consent"],
+    [
+      "who it is, and it is none of several",
+      claimsOf({ id_token: { sub: { values: ["bob", "eve"] } } }),
+      alice(0),
+      "login"
+    ],
     ["who it is to userinfo, and it is another", claimsOf({ userinfo: { sub: { value: "bob" } } }), alice(0), "login"],
     ["who it is, and it is another", claimsOf({ id_token: { sub: { value: "bob" } } }), alice(0), "login"],
     [
@@ -264,7 +271,11 @@ describe("id_token_hint", () => {
           }
           expect(outcomeOf(yield* asked(world, other, { id_token_hint: hint }, "alice"))).toBe("invalid_request")
           const [same, another] = ["alice", "bob"].map((value) => claimsOf({ id_token: { sub: { value } } }))
-          expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...same }, "alice"))).toBe("consent")
+          const either = claimsOf({ id_token: { sub: { values: ["bob", "alice"] } } })
+          for (const claims of [same, either]) {
+            expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...claims }, "alice"))).toBe("consent")
+          }
+          expect(outcomeOf(yield* asked(world, one, { ...silent, ...either }, "bob"))).toBe("login_required")
           for (const who of ["alice", "bob"]) {
             expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...another }, who))).toBe(
               "invalid_request"

@@ -395,6 +395,11 @@ describe("a request as a browser would bring it again", () => {
       "with a strength that has to be, and with claims",
       { scope: scopes("openid"), signIn: { acr: ["a"], acrRequired: true, claims: ["acr", "email"], sub: "ada" } },
       `&claims=${encodeURIComponent('{"id_token":{"acr":{"essential":true,"values":["a"]},"email":null,"sub":{"value":"ada"}}}')}`
+    ],
+    [
+      "with any of several people",
+      { scope: scopes("openid"), signIn: { sub: ["ada", "bob"] } },
+      `&claims=${encodeURIComponent('{"id_token":{"sub":{"values":["ada","bob"]}}}')}`
     ]
   ]
   test.each(rows)("%s", (_, request, tail) => expect(queryOf({ ...bare, ...request }, nowhere)).toBe(head + tail))

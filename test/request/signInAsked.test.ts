@@ -88,8 +88,10 @@ describe("what a request needs of the sign-in", () => {
     ["no sign-in here has a strength", [], ada(), { acr: ["high"] }, "Enough"],
     ["no sign-in here has a strength, and it has to", [], ada(), { acr: ["high"], acrRequired: true }, "Unmet"],
     ["it is theirs", [], ada(), { sub: "ada" }, "Enough"],
+    ["it may be theirs", [], ada(), { sub: ["bob", "ada"] }, "Enough"],
     ["it is another person's", [], ada(), { sub: "bob" }, ["switchAt", "select_account"]],
     ["it is another person's, and no page may ask", ["none"], ada(), { sub: "bob" }, "Missing"],
+    ["it may be any but theirs, and no page may ask", ["none"], ada(), { sub: ["bob", "eve"] }, "Missing"],
     ["another person's and too weak, unasked", ["none"], weak, { sub: "bob", acr: ["high"] }, "Missing"],
     [
       "hints for the person who signs in",

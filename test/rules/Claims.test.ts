@@ -101,11 +101,11 @@ describe("the claims of a request (OpenID Connect Core §5.5)", () => {
     })
   })
 
-  test("ask for a person by a value or the first text of several, the ID token's before the userinfo's", () => {
-    const rows: ReadonlyArray<readonly [object, string | undefined]> = [
+  test("ask for a person by a value or for any of several, the ID token's before the userinfo's", () => {
+    const rows: ReadonlyArray<readonly [object, string | ReadonlyArray<string> | undefined]> = [
       [{ id_token: { sub: { value: "a" } } }, "a"],
-      [{ id_token: { sub: { values: ["a", "b"] } } }, "a"],
-      [{ id_token: { sub: { value: "c", values: ["a", "b"] } } }, "a"],
+      [{ id_token: { sub: { values: ["a", "b"] } } }, ["a", "b"]],
+      [{ id_token: { sub: { value: "c", values: ["a", "b"] } } }, ["a", "b"]],
       [{ id_token: { sub: { value: 7, values: [] } } }, undefined],
       [{ id_token: { sub: { values: [7, null, "b"] } } }, "b"],
       [{ id_token: { sub: { value: 7 } } }, undefined],
