@@ -149,20 +149,23 @@ export const signedFor = <A extends Algorithm>(
 /** What its client may sign by, as metadata and refusals name it. */
 export const algorithmsOf = ({ algorithms: taken }: Profile): ReadonlyArray<Algorithm> => taken ?? algorithms
 
-/** Members by which a client says what it signs by, and what the server signs by for it. */
-const algorithmMembers = [
-  "token_endpoint_auth_signing_alg",
-  "request_object_signing_alg",
-  "id_token_signed_response_alg",
-  "userinfo_signed_response_alg"
-] as const
+/** What ID tokens and answers of userinfo are signed by, where a client registers for it. */
+export const openIdAlgorithms = ["ES256", "RS256", "EdDSA"] as const satisfies ReadonlyArray<Algorithm>
+
+/** Members by which a client says what it signs by, and what the server signs by for it, with what there is for each. */
+const algorithmMembers: ReadonlyArray<readonly [name: string, taken: ReadonlyArray<Algorithm>]> = [
+  ["token_endpoint_auth_signing_alg", algorithms],
+  ["request_object_signing_alg", algorithms],
+  ["id_token_signed_response_alg", openIdAlgorithms],
+  ["userinfo_signed_response_alg", openIdAlgorithms]
+]
 
 const signingFault = (profile: Profile, { members }: Registration): string | undefined => {
   const { jwks } = members
-  for (const name of algorithmMembers) {
+  for (const [name, taken] of algorithmMembers) {
     const asked = members[name]
     if (isAlgorithm(asked) && !maySignBy(profile, asked))
-      return `The ${name} has to be one of these: ${named(algorithmsOf(profile))}.`
+      return `The ${name} has to be one of these: ${named(taken.filter((one) => maySignBy(profile, one)))}.`
   }
   const keys = profile.algorithms === null || jwks === undefined ? undefined : readJwkSet(jwks)
   const isUseless =

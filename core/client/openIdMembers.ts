@@ -1,14 +1,11 @@
 import { Schema } from "effect"
-import type { Algorithm } from "../rules/Jwk.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
 import { offersOpenId } from "../rules/Scope.ts"
 import type { Client, ClientMaker } from "./Client.ts"
 import { type ClientMember, clientMember, type MemberStep } from "./ClientMember.ts"
-import { leastProfile, maySignBy, signedFor } from "./Profile.ts"
+import { leastProfile, maySignBy, openIdAlgorithms, signedFor } from "./Profile.ts"
 
-/** What ID tokens and answers of userinfo are signed by, where a client registers for it. */
-const openIdAlgorithms = ["ES256", "RS256", "EdDSA"] as const satisfies ReadonlyArray<Algorithm>
 type OpenIdAlgorithm = (typeof openIdAlgorithms)[number]
 
 /** Those of a server, whose profile may leave some out for every client. */
@@ -30,10 +27,10 @@ const algorithmMember = (name: string) =>
     schema: Schema.String.check(Schema.isMaxLength(32)).annotate({
       description: `One of these: ${openIdAlgorithms.join(", ")}.`
     }),
-    fault: where((value) =>
+    fault: where((value, { policy }) =>
       isOpenIdAlgorithm(value)
         ? undefined
-        : `The ${name} has to be one of these: ${openIdAlgorithms.join(", ")}. What is not signed proves nothing.`
+        : `The ${name} has to be one of these: ${openIdAlgorithmsOf(policy).join(", ")}. What is not signed proves nothing.`
     )
   })
 
@@ -48,6 +45,19 @@ const known = (value: string | undefined): OpenIdAlgorithm | undefined => (isOpe
  */
 export const idTokenAlgorithmOf = (client: Client, policy: Pick<Policy, "profile">): OpenIdAlgorithm =>
   signedFor(client, policy, known(idTokenAlgorithm.of(client)) ?? (client.madeBy === "itself" ? "RS256" : "ES256"))
+
+/**
+ * RFC 7591 §3.2.1: a client that named no algorithm is told which one signs for it, where that is not the one that OpenID
+ * Connect Registration §2 has it count on.
+ */
+export const idTokenAlgorithmGiven = (
+  client: Client,
+  policy: Pick<Policy, "profile" | "scopes">
+): { readonly id_token_signed_response_alg?: OpenIdAlgorithm } => {
+  if (idTokenAlgorithm.of(client) !== undefined || !offersOpenId(policy.scopes)) return {}
+  const given = idTokenAlgorithmOf(client, policy)
+  return given === "RS256" ? {} : { [idTokenAlgorithm.name]: given }
+}
 
 /** `undefined`: userinfo is plain JSON for this client. */
 export const userinfoAlgorithmOf = (client: Client, policy: Pick<Policy, "profile">): OpenIdAlgorithm | undefined => {
@@ -135,7 +145,10 @@ const refused = (name: string, why: string) =>
   clientMember({
     name,
     schema: Schema.Unknown.annotate({ description: `Not taken: ${why}.` }),
-    fault: where(() => `The server does not take ${name}: ${why}.`)
+    // An empty list asks for nothing.
+    fault: where((value) =>
+      Array.isArray(value) && value.length === 0 ? undefined : `The server does not take ${name}: ${why}.`
+    )
   })
 
 const unencrypted = "what it signs is not encrypted as well"

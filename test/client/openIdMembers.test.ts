@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Schema } from "effect"
 import { clientMember, type MemberStep, membersIn, membersTold } from "../../core/client/ClientMember.ts"
 import {
+  idTokenAlgorithmGiven,
   idTokenAlgorithmOf,
   logoutAddressOf,
   openIdMembers,
@@ -60,7 +61,12 @@ describe("a member of OpenID Connect Registration", () => {
     ["subject_type", "public", true],
     ["subject_type", "pairwise", false],
     ["subject_type", "", false],
-    ...refused.map((name) => [name, "x", false] as const),
+    ...refused.flatMap((name) => [
+      [name, "x", false] as const,
+      [name, ["x"], false] as const,
+      // It asks for nothing.
+      [name, [], true] as const
+    ]),
     ["backchannel_logout_uri", "https://app.example:8443/out", true],
     ["backchannel_logout_uri", "https://app.example/out", false],
     ["backchannel_logout_uri", "https://other.example:8443/out", false],
@@ -161,6 +167,16 @@ test("what an ID token and userinfo are signed by is what the client asks for, a
   }
   // FAPI 2.0 §5.4.1.
   const strict = { ...policy, profile: "fapi2" } as const
+  const told = (members: object, madeBy: "itself" | "owner" = "itself", over: object = atSignIn) =>
+    idTokenAlgorithmGiven(client({ members: { ...members }, madeBy }), { ...policy, ...over })
+  const es256 = { id_token_signed_response_alg: "ES256" } as const
+  expect([told({}), told({}, "owner"), told(es256), told({}, "itself", { ...atSignIn, profile: "fapi2" })]).toEqual([
+    {},
+    es256,
+    {},
+    es256
+  ])
+  expect(told({}, "owner", policy)).toEqual({})
   expect(idTokenAlgorithmOf(client(), strict)).toBe("ES256")
   expect(userinfoAlgorithmOf(client({ members: { userinfo_signed_response_alg: "RS256" } }), strict)).toBe("ES256")
 })

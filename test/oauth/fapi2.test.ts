@@ -6,6 +6,7 @@ import { setAccessTokenFormat, setSecurityProfile } from "../../core/engine/admi
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { ClientId } from "../../core/rules/Id.ts"
+import { algorithms } from "../../core/rules/Jwk.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
@@ -847,19 +848,32 @@ describe("the profile of a client", () => {
             algs.push(decodeProtectedHeader(String(jsonOf(answer).access_token)).alg)
           }
           expect(algs).toEqual(["ES256", "RS256"])
-          for (const name of ["id_token_signed_response_alg", "userinfo_signed_response_alg"]) {
-            const { status } = yield* world.send("POST", "/oauth/register", {
+          const registered = Effect.fnUntraced(function* (more: object) {
+            const answer = yield* world.send("POST", "/oauth/register", {
               headers: { "content-type": "application/json" },
               body: JSON.stringify({
                 ...fapi,
                 redirect_uris: [redirectUri],
                 token_endpoint_auth_method: "private_key_jwt",
                 jwks: { keys: [ps256.jwk] },
-                [name]: "RS256"
+                ...more
               })
             })
+            return [answer.status, jsonOf(answer)] as const
+          })
+          // What the client is told to take instead is what it may take.
+          for (const name of ["id_token_signed_response_alg", "userinfo_signed_response_alg"]) {
+            const [status, { error_description }] = yield* registered({ [name]: "RS256" })
             expect([name, status]).toEqual([name, 400])
+            const told = algorithms.filter((one) => new RegExp(`\\b${one}\\b`).test(String(error_description)))
+            expect([name, told]).toEqual([name, ["EdDSA", "ES256"]])
+            for (const one of told) expect([one, (yield* registered({ [name]: one }))[0]]).toEqual([one, 201])
           }
+          // RFC 7591 §3.2.1: without a word of the client, it would count on RS256.
+          expect((yield* registered({}))[1].id_token_signed_response_alg).toBe("ES256")
+          expect((yield* registered({ id_token_signed_response_alg: "EdDSA" }))[1]).toMatchObject({
+            id_token_signed_response_alg: "EdDSA"
+          })
         }),
       withOwn,
       { jwtAlgorithm: "RS256", scopes: signInScopes }

@@ -8,7 +8,7 @@ import {
   readRegisteredIdentifier
 } from "../../client/ClientIdentifier.ts"
 import { isSecret, secretDigest, whichSecret } from "../../client/ClientSecret.ts"
-import { openIdAlgorithmsOf } from "../../client/openIdMembers.ts"
+import { idTokenAlgorithmGiven, openIdAlgorithmsOf } from "../../client/openIdMembers.ts"
 import { algorithmsOf, leastProfile } from "../../client/Profile.ts"
 import { GrantTypes, readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, nameableGrantTypes, reregister } from "../../client/register.ts"
@@ -185,6 +185,7 @@ const information = (
 ): HttpResponse =>
   secretJson(status, {
     ...clientInformation(services, client),
+    ...idTokenAlgorithmGiven(client, policyAt(services.policy, call.workspace)),
     ...(secret === undefined ? {} : { client_secret: Redacted.value(secret) }),
     // RFC 7591 §3.2.1: required where a secret is issued; 0 is never.
     ...(secretDigest(client) !== undefined ? { client_secret_expires_at: 0 } : {}),
