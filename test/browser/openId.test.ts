@@ -40,6 +40,9 @@ beforeAll(async () => {
         return fetch(server.url + pathname + search, { method, headers, body, redirect: "manual" })
       }
       if (pathname === "/logout") heard.push(await request.text())
+      if (pathname === "/form") {
+        return new Response(formOf(new URLSearchParams(search)), { headers: { "content-type": "text/html" } })
+      }
       return new Response("<!doctype html><title>Ledger</title>", { headers: { "content-type": "text/html" } })
     }
   })
@@ -55,6 +58,24 @@ afterAll(async () => {
   await browser.close()
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
+
+const escaped = (text: string) => text.replace(/[&"<>]/g, (letter) => `&#${letter.charCodeAt(0)};`)
+
+/** A page of the application's that sends what it was asked for as a form, where `to` says. */
+const formOf = (fields: URLSearchParams): string => {
+  const inputs = [...fields]
+    .filter(([name]) => name !== "to")
+    .map(([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`)
+  return `<!doctype html><meta charset="utf-8"><form method="post" action="${escaped(fields.get("to") ?? "")}">
+    ${inputs.join("")}<button>Go on</button></form>`
+}
+
+/** By a form of the application's page, which brings no cookie of the server's. */
+const posted = async (tab: Page, address: string): Promise<void> => {
+  const { origin: at, pathname, searchParams } = new URL(address)
+  await tab.goto(`${origin}/form?${new URLSearchParams([...searchParams, ["to", at + pathname]])}`)
+  await button(tab, "Go on").click()
+}
 
 const button = (tab: Page, name: string) => tab.getByRole("button", { name, exact: true })
 
@@ -124,13 +145,71 @@ test("oidcc-prompt-login and the pages of oidcc-registration-policy-uri and -tos
   expect(second.sid).toBe(first.sid)
 }, 60_000)
 
-test("oidcc-ensure-registered-redirect-uri: a page, and no way to the address", async () => {
+test("oidcc-ensure-registered-redirect-uri, and whatever else names no address of the client's: a page, and no way to it", async () => {
   const application = await Application.register(server.url, "Ledger", redirectUri)
+  const queried = `${redirectUri}?dummy1=lorem&dummy2=ipsum`
+  const other = await Application.register(server.url, "Ledger", queried)
   const tab = await newTab()
+  const asked = (of: Application, uri: string | undefined, fields: Readonly<Record<string, string>> = {}) => {
+    const address = new URL(of.authorizationUrl(uri ?? "", { scope: "openid", ...fields }))
+    if (uri === undefined) address.searchParams.delete("redirect_uri")
+    return address.href.replace(server.url, issuer)
+  }
   const elsewhere = `${origin}/elsewhere`
-  const asked = application.authorizationUrl(elsewhere, { scope: "openid" }).replace(server.url, issuer)
-  expect(await pageAt(tab, asked)).toEqual([expect.stringMatching(/^error-/), issuer])
-  expect(await tab.locator(`a[href^="${origin}"]`).count()).toBe(0)
+  const object = Buffer.from(JSON.stringify({ redirect_uri: redirectUri })).toString("base64url")
+  const rows: ReadonlyArray<readonly [module: string, address: string]> = [
+    ["oidcc-ensure-registered-redirect-uri", asked(application, elsewhere)],
+    [
+      "oidcc-ensure-request-object-with-redirect-uri",
+      asked(application, elsewhere, { request: `eyJhbGciOiJub25lIn0.${object}.` })
+    ],
+    ["oidcc-ensure-redirect-uri-in-authorization-request", asked(application, undefined)],
+    ["oidcc-redirect-uri-query-added", asked(application, `${redirectUri}?foo=bar`)],
+    ["oidcc-redirect-uri-query-mismatch", asked(other, `${redirectUri}?dummy1=lorem`)]
+  ]
+  for (const [module, address] of rows) {
+    expect([module, ...(await pageAt(tab, address))]).toEqual([module, expect.stringMatching(/^error-/), issuer])
+    expect([module, await tab.locator("h1").count(), await tab.locator("form").count()]).toEqual([module, 1, 0])
+    expect([module, await tab.locator(`a[href^="${origin}"]`).count()]).toEqual([module, 0])
+  }
+  // oidcc-redirect-uri-query-OK, at the same address.
+  const back = await backFrom(tab, asked(other, queried), redirectUri, async () => {
+    await signIn(tab)
+    await approve(tab)
+  })
+  expect([...back.searchParams.keys()]).toEqual(["dummy1", "dummy2", "code", "state", "iss"])
+}, 60_000)
+
+test("oidcc-ensure-post-request-succeeds: a form of the application's page is the same request, and so it is at the logout", async () => {
+  const application = await Application.register(server.url, "Ledger", redirectUri, {
+    post_logout_redirect_uris: [signedOutUri]
+  })
+  const asks = asksOf(application)
+  const tab = await newTab()
+  await posted(tab, asks({}))
+  await signIn(tab)
+  await approve(tab)
+  await tab.waitForURL(`${redirectUri}?**`)
+  const hint = await toldAt(application, new URL(tab.url()))
+  expect(new URL(tab.url()).searchParams.get("state")).toBe("a b&c=d/é")
+
+  // oidcc-prompt-none-logged-in: the session is found, though the form itself brought no cookie, and no page is shown.
+  await posted(tab, asks({ prompt: "none", id_token_hint: hint }))
+  await tab.waitForURL(`${redirectUri}?**`)
+  expect(decodeJwt(await toldAt(application, new URL(tab.url()))).sub).toBe(decodeJwt(hint).sub)
+
+  // oidcc-max-age-1, at any age.
+  await posted(tab, asks({ max_age: "0" }))
+  await tab.locator("body[data-page=sign-in]").waitFor()
+
+  const state = 'over & out "é"'
+  const fields = new URLSearchParams({ id_token_hint: hint, post_logout_redirect_uri: signedOutUri, state })
+  await posted(tab, `${issuer}/oauth/logout?${fields}`)
+  await tab.waitForURL(`${signedOutUri}?**`)
+  expect([...new URL(tab.url()).searchParams]).toEqual([["state", state]])
+  await posted(tab, asks({ prompt: "none" }))
+  await tab.waitForURL(`${redirectUri}?**`)
+  expect(new URL(tab.url()).searchParams.get("error")).toBe("login_required")
 }, 60_000)
 
 test("oidcc-rp-initiated-logout: what is no good request leads nowhere, and no person is signed out unasked", async () => {
@@ -171,8 +250,14 @@ test("oidcc-rp-initiated-logout: what is no good request leads nowhere, and no p
   await button(tab, "Sign out").click()
   await tab.locator("body[data-page=session-ended]").waitFor()
   expect(new URL(tab.url()).origin).toBe(issuer)
+  expect([await tab.locator("h1").count(), await tab.locator("form").count()]).toEqual([1, 0])
   const after = await backFrom(tab, asks({ prompt: "none" }), redirectUri)
   expect(after.searchParams.get("error")).toBe("login_required")
+
+  // -no-post-logout-redirect-uri
+  const again = await backFrom(tab, asks({}), redirectUri, () => signIn(tab))
+  expect(await leads({ id_token_hint: await toldAt(application, again) })).toEqual(["session-ended", issuer])
+  expect(await tab.locator("form").count()).toBe(0)
 }, 60_000)
 
 test("a person who signs out at an application is back there, and it hears of no other session", async () => {
