@@ -14,6 +14,8 @@ const open = [
   ["/oauth/jwks", "GET, HEAD, OPTIONS"],
   ["/oauth/register", "POST, OPTIONS"],
   [`/oauth/register/${"A".repeat(22)}`, "GET, PUT, DELETE, HEAD, OPTIONS"],
+  ["/oauth/par", "POST, OPTIONS"],
+  ["/oauth/device_authorization", "POST, OPTIONS"],
   ["/oauth/token", "POST, OPTIONS"],
   ["/oauth/revoke", "POST, OPTIONS"],
   ["/oauth/userinfo", "GET, POST, HEAD, OPTIONS"],

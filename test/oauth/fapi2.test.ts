@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeProtectedHeader } from "jose"
 import { setAccessTokenFormat, setSecurityProfile } from "../../core/engine/administerClients.ts"
+import { halfHash } from "../../core/grant/idToken.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { ClientId } from "../../core/rules/Id.ts"
@@ -35,7 +36,6 @@ import {
   errorOf,
   keyOf,
   objectOf,
-  post,
   pushSigned,
   type SigningClient,
   signingClient,
@@ -63,9 +63,12 @@ interface Scene {
   readonly world: World
   readonly one: SigningClient
   readonly two: SigningClient
+  /** Whether its clients push request objects that they signed. */
+  readonly signs: boolean
 }
 
 const fapi = { security_profile: "fapi2", require_pushed_authorization_requests: true } as const
+const signed = { require_signed_request_object: true } as const
 
 /** Two clients of the profile; the second has a redirect URI with a query. */
 const onStage = (
@@ -78,14 +81,28 @@ const onStage = (
       Effect.gen(function* () {
         const one = yield* signingClient(world, ps256, { ...fapi, ...more })
         const two = yield* signingClient(world, es256, { ...fapi, redirect_uris: [dummies], ...more })
-        yield* body({ world, one, two })
+        yield* body({ world, one, two, signs: "require_signed_request_object" in more })
       }),
     { signatures: realSignatures, policy }
   )
 
 type Module = readonly [name: string, body: (scene: Scene) => Effect.Effect<void>]
 
-const pushed = ({ world, one }: Scene, over: Values = {}) => pushSigned(world, one, askedBy(one, over))
+/** What a client asks for, as its scene has it: as parameters, or in an object that it signed. */
+const asked = ({ signs }: Scene, client: SigningClient, over: Values = {}): Effect.Effect<Values> =>
+  signs
+    ? Effect.map(objectOf(client, over), (request) => ({ client_id: client.id, request }))
+    : Effect.succeed(askedBy(client, over))
+
+const pushed = (scene: Scene, over: Values = {}, client = scene.one, assertion?: string) =>
+  Effect.flatMap(asked(scene, client, over), (fields) => pushSigned(scene.world, client, fields, assertion))
+
+/** Where a person's approval of what a client pushed leads to. */
+const approved = (scene: Scene, over: Values = {}, client = scene.one) =>
+  Effect.flatMap(pushed(scene, over, client), (answer) => approveAt(scene.world, visitTarget(client, uriOf(answer))))
+
+const codeOf = (scene: Scene, over: Values = {}, client = scene.one) =>
+  Effect.map(approved(scene, over, client), (answer) => backOf(answer).get("code") ?? "")
 
 /** PAR refuses what is asked for, with one of these errors and 400. */
 const refusedAtPar =
@@ -100,9 +117,10 @@ const refusedAtPar =
 /** PAR takes an assertion with these claims or it does not. */
 const assertion =
   (over: Claims, status: number, header: object = {}) =>
-  ({ one, world }: Scene) =>
+  (scene: Scene) =>
     Effect.gen(function* () {
-      const answer = yield* pushSigned(world, one, askedBy(one), yield* assertionOf(one, over, header))
+      const shown = yield* assertionOf(scene.one, over, header)
+      const answer = yield* pushed(scene, {}, scene.one, shown)
       expect(answer.status).toBe(status)
       if (status !== 201) expect(errorOf(answer)).toBe("invalid_client")
     })
@@ -118,37 +136,51 @@ const isPage = (answer: { readonly status: number; readonly body: string }) => {
 
 const repeats = { response_type: "code", scope: "api", redirect_uri: redirectUri }
 
+/** What goes back to a client: these parameters in its query, no other, and nothing behind a `#` (CONFORMANCE 0.2, 0.3). */
+const isBack = (answer: HttpResponse, expected: Readonly<Record<string, string>>) => {
+  const to = new URL(header(answer, "location") ?? "", issuer)
+  expect([to.hash, [...to.searchParams.keys()].toSorted()]).toEqual(["", Object.keys(expected).toSorted()])
+  expect(Object.fromEntries(to.searchParams)).toEqual(expected)
+}
+
+const said: string = expect.stringMatching(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
+const some: string = expect.any(String)
+const filled = { dummy1: "lorem", dummy2: "ipsum" }
+
 const withUsers: ReadonlyArray<Module> = [
   [
     "happy-flow",
     (scene) =>
       Effect.gen(function* () {
-        const back = backOf(yield* approveAt(scene.world, yield* targetOf(scene, {}, repeats)))
-        expect([back.get("state"), back.get("iss")]).toEqual(["st", issuer])
-        expect([...back.keys()].toSorted()).toEqual(["code", "iss", "state"])
-        expect(isUnguessable(back.get("code") ?? "")).toBe(true)
+        const { two, world } = scene
+        const back = yield* approveAt(world, yield* targetOf(scene, {}, repeats))
+        isBack(back, { code: some, state: "st", iss: issuer })
+        expect(isUnguessable(backOf(back).get("code") ?? "")).toBe(true)
         const state = `${"x".repeat(124)}-._~`
-        const two = yield* pushSigned(scene.world, scene.two, askedBy(scene.two, { redirect_uri: dummies, state }))
-        const also = backOf(yield* approveAt(scene.world, visitTarget(scene.two, uriOf(two))))
-        expect([also.get("dummy1"), also.get("dummy2"), also.get("state")]).toEqual(["lorem", "ipsum", state])
+        const answer = yield* pushed(scene, { redirect_uri: dummies, state }, two)
+        expect(header(answer, "content-type")).toBe("application/json")
+        // The parameters of the redirect in reverse order.
+        const reversed = form({ request_uri: uriOf(answer), client_id: two.id })
+        const also = yield* approveAt(world, `/oauth/authorize?${reversed}`)
+        isBack(also, { ...filled, code: some, state, iss: issuer })
         // What of it a client could not guess: the rest is the same for all.
-        expect(isUnguessable(uriOf(two).slice("urn:ietf:params:oauth:request_uri:".length))).toBe(true)
+        expect(isUnguessable(uriOf(answer).slice("urn:ietf:params:oauth:request_uri:".length))).toBe(true)
       })
   ],
   [
     "user-rejects-authentication",
-    ({ two, world }) =>
+    (scene) =>
       Effect.gen(function* () {
-        const answer = yield* pushSigned(world, two, askedBy(two, { redirect_uri: dummies }))
-        const page = yield* visit(world, visitTarget(two, uriOf(answer)))
-        const back = backOf(yield* decide(world, page, "deny"))
-        expect(["error", "state", "iss", "dummy1"].map((name) => back.get(name))).toEqual([
-          "access_denied",
-          "st",
-          issuer,
-          "lorem"
-        ])
-        isPage(yield* visit(world, visitTarget(two, uriOf(answer))))
+        const { one, two, world } = scene
+        for (const [client, redirect_uri, own] of [
+          [one, redirectUri, {}],
+          [two, dummies, filled]
+        ] as const) {
+          const target = visitTarget(client, uriOf(yield* pushed(scene, { redirect_uri }, client)))
+          const answer = yield* decide(world, yield* visit(world, target), "deny")
+          isBack(answer, { ...own, error: "access_denied", error_description: said, state: "st", iss: issuer })
+          isPage(yield* visit(world, target))
+        }
       })
   ],
   [
@@ -194,9 +226,8 @@ const withUsers: ReadonlyArray<Module> = [
     "ensure-unsigned-authorization-request-without-using-par-fails",
     ({ one, world }) =>
       Effect.gen(function* () {
-        const query = new URLSearchParams(Object.entries(askedBy(one)).map(([name, value]) => [name, String(value)]))
-        const back = backOf(yield* visit(world, `/oauth/authorize?${query}`))
-        expect([back.get("error"), back.get("state"), back.get("iss")]).toEqual(["invalid_request", "st", issuer])
+        const answer = yield* visit(world, `/oauth/authorize?${form(askedBy(one))}`)
+        isBack(answer, { error: "invalid_request", error_description: said, state: "st", iss: issuer })
       })
   ],
   [
@@ -256,13 +287,21 @@ const withUsers: ReadonlyArray<Module> = [
   ],
   [
     "par-authorization-request-containing-request_uri-form-param",
-    refusedAtPar({ request_uri: "urn:ietf:params:oauth:request_uri:x" }, "invalid_request")
+    (scene) =>
+      Effect.gen(function* () {
+        const fields = { ...(yield* asked(scene, scene.one)), request_uri: "urn:ietf:params:oauth:request_uri:x" }
+        const answer = yield* pushSigned(scene.world, scene.one, fields)
+        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request"])
+      })
   ],
   [
     "par-attempt-invalid-http-method",
     ({ world }) =>
       Effect.gen(function* () {
-        expect((yield* world.send("PUT", "/oauth/par")).status).toBe(405)
+        for (const method of ["PUT", "GET", "HEAD", "PATCH", "DELETE"]) {
+          const answer = yield* world.send(method, "/oauth/par")
+          expect([method, answer.status, header(answer, "allow")]).toEqual([method, 405, "POST, OPTIONS"])
+        }
       })
   ],
   [
@@ -285,47 +324,17 @@ const withUsers: ReadonlyArray<Module> = [
     ({ world }) =>
       Effect.gen(function* () {
         const rs256 = yield* Effect.promise(() => keyOf("RS256", "three"))
-        const rows = [fapi, {}]
-        for (const profile of rows) {
-          const client = yield* signingClient(world, { ...rs256, jwk: { ...rs256.jwk } }, profile)
-          expect((yield* pushSigned(world, client)).status).toBe(profile === fapi ? 401 : 201)
+        for (const [profile, status] of [
+          [fapi, 401],
+          [{}, 201]
+        ] as const) {
+          const client = yield* signingClient(world, rs256, profile)
+          const answer = yield* pushSigned(world, client)
+          expect(answer.status).toBe(status)
+          if (status === 401) expect(errorOf(answer)).toBe("invalid_client")
         }
       })
   ]
-]
-
-/** A client that the profile does not hold, so that its tokens need no key of their own. */
-const redeemed = ({ world }: Scene, over: Values) =>
-  Effect.gen(function* () {
-    const client = yield* signingClient(world, es256, { require_pushed_authorization_requests: true })
-    const code = yield* codeByPush(world, client)
-    return yield* post(world, "/oauth/token", {
-      grant_type: "authorization_code",
-      code,
-      redirect_uri: redirectUri,
-      code_verifier: verifier,
-      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-      client_assertion: yield* assertionOf(client),
-      ...over
-    })
-  })
-
-const atToken: ReadonlyArray<Module> = [
-  [
-    "ensure-pkce-code-verifier-required",
-    (scene) =>
-      Effect.map(redeemed(scene, { code_verifier: undefined }), (answer) =>
-        expect(errorOf(answer)).toBe("invalid_grant")
-      )
-  ],
-  [
-    "incorrect-pkce-code-verifier-rejected",
-    (scene) =>
-      Effect.map(redeemed(scene, { code_verifier: "w".repeat(43) }), (answer) =>
-        expect(errorOf(answer)).toBe("invalid_grant")
-      )
-  ],
-  ["happy-flow (token)", (scene) => Effect.map(redeemed(scene, {}), (answer) => expect(answer.status).toBe(200))]
 ]
 
 const holder = await holderOf("ES256")
@@ -359,22 +368,59 @@ const opens = Effect.fnUntraced(function* (world: World, access: string, key: Ho
   return yield* world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop } })
 })
 
-const isInvalidGrant = (answer: HttpResponse) =>
-  expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
+const isInvalidGrant = (answer: HttpResponse) => isRefused(answer, 400, "invalid_grant")
 
 /** Clients that also act for themselves. */
 const withOwn = { grant_types: ["authorization_code", "refresh_token", "client_credentials"] }
 
 const tenMinutes = 10 * 60 * 1000
 
+/** What is always checked of tokens (CONFORMANCE 0.2). */
+const tokensOf = (answer: HttpResponse) => {
+  const { access_token, expires_in, refresh_token, ...rest } = jsonOf(answer)
+  expect([answer.status, header(answer, "content-type"), header(answer, "cache-control")]).toEqual([
+    200,
+    "application/json",
+    "no-store"
+  ])
+  expect(rest).toEqual({ token_type: "DPoP", scope: "api" })
+  expect(Number(expires_in) > 0 && Number(expires_in) < 365 * 86_400).toBe(true)
+  const [access, refresh] = [String(access_token), String(refresh_token)]
+  for (const token of [access, refresh]) {
+    expect([isUnguessable(token), /^[\x21-\x7e]+$/.test(token)]).toEqual([true, true])
+  }
+  return { access, refresh }
+}
+
+/** What is always checked of a refusal there (CONFORMANCE 0.3). */
+const isRefused = (answer: HttpResponse, status: number, error: string) => {
+  expect([answer.status, header(answer, "content-type")]).toEqual([status, "application/json"])
+  expect(jsonOf(answer)).toEqual({ error, error_description: said })
+}
+
 /** Of codes and of what comes of them; the server's codes live longer than the profile has it. */
 const ofCodes: ReadonlyArray<Module> = [
+  ...[
+    ["ensure-pkce-code-verifier-required", undefined] as const,
+    ["incorrect-pkce-code-verifier-rejected", "w".repeat(43)] as const
+  ].map(
+    ([module, code_verifier]): Module => [
+      module,
+      (scene) =>
+        Effect.gen(function* () {
+          const fields = codeFields(yield* codeOf(scene))
+          isInvalidGrant(yield* asks(scene.world, scene.one, { ...fields, code_verifier }))
+          tokensOf(yield* asks(scene.world, scene.one, fields))
+        })
+    ]
+  ),
   [
     "attempt-reuse-authorization-code-after-one-second",
-    ({ one, world }) =>
+    (scene) =>
       Effect.gen(function* () {
-        const fields = codeFields(yield* codeByPush(world, one))
-        const access = String(jsonOf(yield* asks(world, one, fields)).access_token)
+        const { one, world } = scene
+        const fields = codeFields(yield* codeOf(scene))
+        const { access } = tokensOf(yield* asks(world, one, fields))
         expect((yield* opens(world, access, holder)).status).toBe(200)
         yield* TestClock.adjust(1000)
         isInvalidGrant(yield* asks(world, one, fields, { after: 1 }))
@@ -383,9 +429,10 @@ const ofCodes: ReadonlyArray<Module> = [
   ],
   [
     "ensure-token-endpoint-fails-with-expired-auth-code",
-    ({ one, world }) =>
+    (scene) =>
       Effect.gen(function* () {
-        const codes = [yield* codeByPush(world, one), yield* codeByPush(world, one), yield* codeByPush(world, one)]
+        const { one, world } = scene
+        const codes = [yield* codeOf(scene), yield* codeOf(scene), yield* codeOf(scene)]
         for (const [n, after, status] of [
           [0, 59, 200],
           [1, 60, 400],
@@ -400,9 +447,10 @@ const ofCodes: ReadonlyArray<Module> = [
   ],
   [
     "ensure-authorization-code-is-bound-to-client",
-    ({ one, two, world }) =>
+    (scene) =>
       Effect.gen(function* () {
-        const fields = codeFields(yield* codeByPush(world, one))
+        const { one, two, world } = scene
+        const fields = codeFields(yield* codeOf(scene))
         isInvalidGrant(yield* asks(world, two, fields))
         isInvalidGrant(yield* asks(world, two, { ...fields, redirect_uri: dummies }))
         // A client that shows another's code spends nothing of it.
@@ -411,28 +459,54 @@ const ofCodes: ReadonlyArray<Module> = [
   ],
   [
     "refresh-token",
-    ({ one, two, world }) =>
+    (scene) =>
       Effect.gen(function* () {
-        const first = jsonOf(yield* asks(world, one, codeFields(yield* codeByPush(world, one))))
-        const fields = { grant_type: "refresh_token", refresh_token: String(first.refresh_token) }
-        for (const token of [first.access_token, first.refresh_token]) expect(isUnguessable(String(token))).toBe(true)
-        const again = yield* asks(world, one, fields, { key: another })
-        const { access_token, token_type } = jsonOf(again)
-        expect([again.status, token_type, header(again, "cache-control")]).toEqual([200, "DPoP", "no-store"])
-        expect((yield* opens(world, String(access_token), another)).status).toBe(200)
-        expect((yield* opens(world, String(access_token), holder)).status).toBe(401)
-        expect((yield* opens(world, String(first.access_token), another)).status).toBe(401)
+        const { one, two, world } = scene
+        const begun = yield* Effect.forEach(
+          [
+            [one, holder, redirectUri],
+            [two, another, dummies]
+          ] as const,
+          ([client, key, redirect_uri]) =>
+            Effect.gen(function* () {
+              const fields = { ...codeFields(yield* codeOf(scene, { redirect_uri }, client)), redirect_uri }
+              return tokensOf(yield* asks(world, client, fields, { key }))
+            })
+        )
+        const [mine, theirs] = begun
+        if (mine === undefined || theirs === undefined) return expect.unreachable()
+        const refresh = (token: string, scope?: string) => ({
+          grant_type: "refresh_token",
+          refresh_token: token,
+          scope
+        })
+        // With another key, to which the new token is bound and the old one is not; the refresh token stays.
+        for (const [client, { access, refresh: token }, before, key, scope] of [
+          [one, mine, holder, another, "api"],
+          [two, theirs, another, holder, undefined]
+        ] as const) {
+          const anew = tokensOf(yield* asks(world, client, refresh(token, scope), { key }))
+          expect(anew.refresh).toBe(token)
+          for (const [shown, by, status] of [
+            [anew.access, key, 200],
+            [anew.access, before, 401],
+            [access, before, 200],
+            [access, key, 401]
+          ] as const) {
+            expect((yield* opens(world, shown, by)).status).toBe(status)
+          }
+        }
         yield* TestClock.adjust(30_000)
-        expect((yield* asks(world, one, fields, { after: 30 })).status).toBe(200)
+        tokensOf(yield* asks(world, one, refresh(mine.refresh), { after: 30 }))
         const dpop = yield* tokenProof(holder, { claims: { iat: now + 30 } })
         const unproven = yield* world.send("POST", "/oauth/token", {
           headers: { ...formHeaders, dpop },
-          body: form({ ...fields, client_id: one.id })
+          body: form({ ...refresh(mine.refresh), client_id: one.id })
         })
-        expect([401, errorOf(unproven)]).toEqual([unproven.status, "invalid_client"])
-        const keyless = yield* asks(world, one, fields, { after: 30, key: null })
-        expect([keyless.status, errorOf(keyless)]).toEqual([400, "invalid_dpop_proof"])
-        isInvalidGrant(yield* asks(world, two, fields, { after: 30 }))
+        isRefused(unproven, 401, "invalid_client")
+        isRefused(yield* asks(world, one, refresh(mine.refresh), { after: 30, key: null }), 400, "invalid_dpop_proof")
+        isInvalidGrant(yield* asks(world, two, refresh(mine.refresh), { after: 30 }))
+        isInvalidGrant(yield* asks(world, one, refresh(theirs.refresh), { after: 30 }))
       })
   ]
 ]
@@ -440,9 +514,10 @@ const ofCodes: ReadonlyArray<Module> = [
 const parAddress = `${issuer}/oauth/par`
 
 /** Pushes with a proof, or with a key's name alone. */
-const pushedWith = Effect.fnUntraced(function* ({ one, world }: Scene, fields: Values, key?: Holder) {
+const pushedWith = Effect.fnUntraced(function* (scene: Scene, fields: Values, key?: Holder) {
+  const { one, world } = scene
   const body = {
-    ...askedBy(one, fields),
+    ...(yield* asked(scene, one, fields)),
     client_assertion_type: assertionType,
     client_assertion: yield* assertionOf(one)
   }
@@ -485,13 +560,13 @@ const ofKeys: ReadonlyArray<Module> = [
   ],
   [
     "ensure-holder-of-key-required",
-    ({ one, world }) =>
+    (scene) =>
       Effect.gen(function* () {
-        const code = yield* codeByPush(world, one)
+        const { one, world } = scene
+        const code = yield* codeOf(scene)
         const own = { grant_type: "client_credentials", scope: "api" }
         for (const fields of [codeFields(code), own]) {
-          const answer = yield* asks(world, one, fields, { key: null })
-          expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_dpop_proof"])
+          isRefused(yield* asks(world, one, fields, { key: null }), 400, "invalid_dpop_proof")
         }
       })
   ],
@@ -511,10 +586,15 @@ const ofKeys: ReadonlyArray<Module> = [
           for (const more of [
             { accept: "application/json;charset=utf-8" },
             { accept: "*/*" },
-            { "x-fapi-customer-ip-address": "2001:db8::1", "x-fapi-interaction-id": crypto.randomUUID() }
+            ...["198.51.100.119", "2001:db8::1893:25c8:1946"].map((address) => ({
+              "x-fapi-auth-date": "Tue, 11 Sep 2012 19:43:31 GMT",
+              "x-fapi-customer-ip-address": address,
+              "x-fapi-interaction-id": crypto.randomUUID()
+            }))
           ]) {
             const headers = { authorization: `DPoP ${access}`, dpop: yield* proof(), ...more }
-            expect((yield* world.send("GET", "/rest/companies", { headers })).status).toBe(200)
+            const answer = yield* world.send("GET", "/rest/companies", { headers })
+            expect([answer.status, header(answer, "x-fapi-interaction-id")]).toEqual([200, undefined])
           }
           const inQuery = yield* world.send("GET", `/rest/companies?access_token=${access}`, {
             headers: { dpop: yield* proof() }
@@ -525,6 +605,8 @@ const ofKeys: ReadonlyArray<Module> = [
   ]
 ]
 
+const fapiAlgorithms: ReadonlyArray<string> = ["PS256", "ES256", "EdDSA", "Ed25519"]
+
 /** The claims of an ID token that came of a pushed request. */
 const signedIn = Effect.fnUntraced(function* (scene: Scene, asked: Values, beside: Values = {}) {
   const { one, world } = scene
@@ -532,15 +614,49 @@ const signedIn = Effect.fnUntraced(function* (scene: Scene, asked: Values, besid
     "code"
   )
   const tokens = jsonOf(yield* asks(world, one, codeFields(code ?? "")))
-  const { payload, protectedHeader } = yield* verified(world, one, tokens.id_token)
-  expect(["PS256", "ES256", "EdDSA", "Ed25519"]).toContain(protectedHeader.alg)
-  return { claims: payload, access: String(tokens.access_token) }
+  const claims = yield* identified(scene, tokens)
+  return { claims, access: String(tokens.access_token), refresh: String(tokens.refresh_token) }
+})
+
+/** The claims of an ID token, by the set of keys that the server publishes. */
+const identified = Effect.fnUntraced(function* (
+  { one, world }: Scene,
+  tokens: Readonly<Record<string, unknown>>,
+  after = 0
+) {
+  const { payload, protectedHeader } = yield* verified(world, one, tokens.id_token, t0 + after * 1000)
+  expect(fapiAlgorithms).toContain(String(protectedHeader.alg))
+  const { keys } = jsonOf(yield* world.send("GET", "/oauth/jwks")) as { keys: ReadonlyArray<Record<string, unknown>> }
+  const kids = keys.map(({ kid }) => kid)
+  expect([kids.includes(protectedHeader.kid), new Set(kids).size]).toEqual([true, kids.length])
+  for (const { crv, kty } of keys) expect([kty, crv]).toEqual(["EC", "P-256"])
+  expect(payload.at_hash).toBe(halfHash(String(tokens.access_token), "ES256"))
+  return payload
 })
 
 const nonceOf = (scene: Scene, asked: Values, beside?: Values) =>
   Effect.map(signedIn(scene, asked, beside), ({ claims }) => claims.nonce)
 
 const withOpenId: ReadonlyArray<Module> = [
+  [
+    "refresh-token (of a sign-in)",
+    (scene) =>
+      Effect.gen(function* () {
+        const { one, world } = scene
+        const { claims, refresh } = yield* signedIn(scene, {
+          scope: "openid offline_access",
+          nonce: "n",
+          prompt: "consent"
+        })
+        expect(Object.keys(claims).toSorted()).toEqual(["at_hash", "aud", "exp", "iat", "iss", "nonce", "sid", "sub"])
+        yield* TestClock.adjust("5 seconds")
+        const fields = { grant_type: "refresh_token", refresh_token: refresh }
+        const tokens = jsonOf(yield* asks(world, one, fields, { after: 5 }))
+        const { at_hash: _, ...again } = yield* identified(scene, tokens, 5)
+        const { at_hash: _before, ...before } = claims
+        expect(again).toEqual({ ...before, iat: now + 5, exp: Number(before.exp) + 5 })
+      })
+  ],
   [
     "ensure-authorization-request-without-nonce-success",
     (scene) => Effect.map(nonceOf(scene, {}), (nonce) => expect(nonce).toBeUndefined())
@@ -583,12 +699,91 @@ const withOpenId: ReadonlyArray<Module> = [
   ]
 ]
 
-describe("fapi2-security-profile-final", () => {
-  test.each(withUsers)("%s", (_, body) => onStage(body))
-  test.each(atToken)("%s", (_, body) => onStage(body))
-  test.each(ofCodes)("%s", (_, body) => onStage(body, {}, { codeTtl: tenMinutes }))
-  test.each(ofKeys)("%s", (_, body) => onStage(body, withOwn))
-  test.each(withOpenId)("%s", (_, body) => onStage(body, {}, { scopes: signInScopes }))
+const isWords = (value: unknown) =>
+  Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string" && one !== "")
+const isAddress = (value: unknown) => typeof value === "string" && value.startsWith(issuer)
+const isFlag = (value: unknown) => typeof value === "boolean"
+
+/** The members of the metadata that specifications know, each with what it has to be (CONFORMANCE 0.4). */
+const known: Readonly<Record<string, (value: unknown) => boolean>> = {
+  issuer: isAddress,
+  jwks_uri: isAddress,
+  ...Object.fromEntries(
+    ["authorization", "token", "registration", "revocation", "introspection", "userinfo", "end_session"]
+      .concat("pushed_authorization_request", "device_authorization")
+      .map((name) => [`${name}_endpoint`, isAddress])
+  ),
+  ...Object.fromEntries(
+    ["scopes", "response_types", "response_modes", "grant_types", "subject_types", "claim_types", "claims"]
+      .concat("prompt_values", "code_challenge_methods", "authorization_grant_profiles", "dpop_signing_alg_values")
+      .concat("id_token_signing_alg_values", "userinfo_signing_alg_values", "request_object_signing_alg_values")
+      .concat(
+        ["token", "revocation", "introspection"].flatMap((name) =>
+          ["methods", "signing_alg_values"].map((list) => `${name}_endpoint_auth_${list}`)
+        )
+      )
+      .map((name) => [`${name}_supported`, isWords])
+  ),
+  protected_resources: isWords,
+  authorization_response_iss_parameter_supported: isFlag,
+  require_pushed_authorization_requests: isFlag,
+  require_signed_request_object: isFlag,
+  request_uri_parameter_supported: isFlag,
+  claims_parameter_supported: isFlag,
+  client_id_metadata_document_supported: isFlag,
+  backchannel_logout_supported: isFlag,
+  backchannel_logout_session_supported: isFlag
+}
+
+test.each([
+  ["plain OAuth", "oauth-authorization-server", {}],
+  ["OpenID Connect", "openid-configuration", { scopes: signInScopes }],
+  ["OpenID Connect, all clients held", "openid-configuration", { scopes: signInScopes, profile: "fapi2" }]
+] as const)("fapi2-security-profile-final discovery-end-point-verification, %s", (_, document, policy) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const answer = yield* world.send("GET", `/.well-known/${document}`)
+        expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
+        const told = jsonOf(answer)
+        for (const [name, value] of Object.entries(told)) {
+          expect([name, value, known[name]?.(value)]).toEqual([name, value, true])
+        }
+        expect(told).toMatchObject({
+          issuer,
+          response_types_supported: ["code"],
+          authorization_response_iss_parameter_supported: true,
+          code_challenge_methods_supported: ["S256"],
+          grant_types_supported: expect.arrayContaining(["authorization_code", "client_credentials", "refresh_token"]),
+          token_endpoint_auth_methods_supported: expect.arrayContaining(["private_key_jwt"]),
+          require_pushed_authorization_requests: "profile" in policy
+        })
+        const isOpenId = "scopes" in policy
+        for (const list of [
+          "token_endpoint_auth_signing_alg_values_supported",
+          "dpop_signing_alg_values_supported",
+          "request_object_signing_alg_values_supported",
+          ...(isOpenId ? ["id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported"] : [])
+        ]) {
+          const taken = (told[list] as ReadonlyArray<string>).filter((name) => fapiAlgorithms.includes(name))
+          expect([list, taken.length > 0]).toEqual([list, true])
+        }
+        expect(isOpenId).toBe((told.scopes_supported as ReadonlyArray<string>).includes("openid"))
+        expect(told.subject_types_supported).toEqual(isOpenId ? ["public"] : undefined)
+      }),
+    { signatures: realSignatures, documents: new DocumentsWeb().layer(), policy }
+  )
+)
+
+/** The plan of message signing has the modules of the other one too, its clients signing what they push. */
+describe.each([
+  ["fapi2-security-profile-final", {}],
+  ["fapi2-message-signing-final", signed]
+] as const)("%s", (_plan, more) => {
+  test.each(withUsers)("%s", (_, body) => onStage(body, more))
+  test.each(ofCodes)("%s", (_, body) => onStage(body, more, { codeTtl: tenMinutes }))
+  test.each(ofKeys)("%s", (_, body) => onStage(body, { ...withOwn, ...more }))
+  test.each(withOpenId)("%s", (_, body) => onStage(body, more, { scopes: signInScopes }))
 })
 
 type Signed = readonly [
@@ -601,8 +796,7 @@ type Signed = readonly [
 
 const bad = ["invalid_request_object"]
 const messages: ReadonlyArray<Signed> = [
-  ["happy-flow", {}, {}, "one", undefined],
-  ["happy-flow (client 2)", { iat: now }, { typ: "oauth-authz-req+jwt" }, "one", undefined],
+  ["happy-flow, as client 2 signs", { iat: now }, { typ: "oauth-authz-req+jwt" }, "one", undefined],
   [
     "ensure-request-object-with-multiple-aud-succeeds",
     { aud: [issuer, "https://other.example"] },
@@ -635,7 +829,7 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
           if (errors !== undefined) expect(errors).toContain(errorOf(answer))
           else expect(backOf(yield* approveAt(world, visitTarget(one, uriOf(answer)))).get("state")).toBe("st")
         }),
-      { require_signed_request_object: true }
+      signed
     )
   )
 
@@ -657,7 +851,7 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
             expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
           }
         }),
-      { require_signed_request_object: true }
+      signed
     ))
 
   test("ensure-signed-request-object-with-RS256-fails, by a key that the client registered for it", () =>
@@ -705,12 +899,11 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
 
   test("ensure-unsigned-request-at-par-endpoint-fails", () =>
     onStage(
-      (scene) =>
+      ({ one, world }) =>
         Effect.gen(function* () {
-          const answer = yield* pushed(scene)
-          expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request"])
+          isRefused(yield* pushSigned(world, one), 400, "invalid_request")
         }),
-      { require_signed_request_object: true }
+      signed
     ))
 
   test("a client asks for signed requests where the server keeps its keys", () =>
