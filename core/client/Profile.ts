@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { type Millis, second } from "../rules/Instant.ts"
-import { type Algorithm, algorithms, fitsAlgorithm, isAlgorithm, readJwkSet, sameAlgorithm } from "../rules/Jwk.ts"
+import { type Algorithm, algorithms, isAlgorithm, readJwkSet, sameAlgorithm, someFits } from "../rules/Jwk.ts"
 import { type Policy, ProfileName } from "../rules/Policy.ts"
 import { matchRedirectUri, type RedirectTarget } from "../rules/RedirectUri.ts"
 import { type Client, isPublic } from "./Client.ts"
@@ -167,11 +167,15 @@ const signingFault = (profile: Profile, { members }: Registration): string | und
     if (isAlgorithm(asked) && !maySignBy(profile, asked))
       return `The ${name} has to be one of these: ${named(taken.filter((one) => maySignBy(profile, one)))}.`
   }
-  const keys = profile.algorithms === null || jwks === undefined ? undefined : readJwkSet(jwks)
-  const isUseless =
-    keys?._tag === "Success" &&
-    !keys.success.some((key) => algorithmsOf(profile).some((one) => fitsAlgorithm(key, one)))
-  return isUseless ? `No key of the jwks is one for these algorithms: ${named(algorithmsOf(profile))}.` : undefined
+  return profile.algorithms === null || hasKeyFor(jwks, profile.algorithms)
+    ? undefined
+    : `No key of the jwks is one for these algorithms: ${named(profile.algorithms)}.`
+}
+
+/** False where a set of keys has none by which its client may sign so. Of no set, or of what is none, others judge. */
+const hasKeyFor = (jwks: unknown, taken: ReadonlyArray<Algorithm>): boolean => {
+  const keys = jwks === undefined ? undefined : readJwkSet(jwks)
+  return keys?._tag !== "Success" || someFits(keys.success, taken)
 }
 
 /** The rules of a profile that a client with this registration would break, in words for its developer. */
@@ -235,11 +239,17 @@ export const requireSignedRequests = clientMember({
     description:
       "RFC 9101: whether the client's authorization requests count only where it pushed them as a signed object."
   }),
-  // Keys beside a secret are kept by no method: each of its requests would be refused.
-  fault: (asked, { request, signs }) =>
-    asked === true && !(signs && hasKeys(request))
-      ? "A client that signs its requests registers jwks, or a jwks_uri, and authenticates by private_key_jwt."
+  // Each of its requests would be refused: keys beside a secret are kept by no method.
+  fault: (asked, { request, signs }) => {
+    if (asked !== true) return undefined
+    if (!signs || !hasKeys(request)) {
+      return "A client that signs its requests registers jwks, or a jwks_uri, and authenticates by private_key_jwt."
+    }
+    const { jwks, request_object_signing_alg: algorithm } = request
+    return isAlgorithm(algorithm) && !hasKeyFor(jwks, [algorithm])
+      ? "No key of the jwks is one for the request_object_signing_alg."
       : undefined
+  }
 })
 
 /** OpenID Connect Registration §2. */

@@ -88,6 +88,10 @@ export const fitsAlgorithm = (key: PublicKey, algorithm: Algorithm): boolean => 
   return named && key.kty === familyOf[algorithm] && maySign(key)
 }
 
+/** Whether there is a key among these by which somebody may sign by one of these algorithms. */
+export const someFits = (keys: ReadonlyArray<PublicKey>, taken: ReadonlyArray<Algorithm>): boolean =>
+  keys.some((key) => taken.some((one) => fitsAlgorithm(key, one)))
+
 /** Each is tried, so there are few: those of two rotations at once. */
 const mostTried = 4
 

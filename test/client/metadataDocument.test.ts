@@ -71,6 +71,10 @@ describe("a client's document", () => {
     [{ ...whole, token_endpoint_auth_method: "tls_client_auth" }, "document_unusable"],
     [{ ...whole, token_endpoint_auth_methods_supported: ["client_secret_post", "none"] }, "document_unusable"],
     [{ ...whole, token_endpoint_auth_method: "private_key_jwt" }, "document_unusable"],
+    [
+      { ...whole, token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [{ ...key, use: "enc" }] } },
+      "document_unusable"
+    ],
     [{ ...whole, redirect_uris: undefined }, "document_unusable"],
     [{ ...whole, redirect_uris: ["http://app.example/cb"] }, "document_unusable"],
     [{ ...whole, dpop_bound_access_tokens: "yes" }, "document_unusable"],

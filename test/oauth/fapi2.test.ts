@@ -910,10 +910,13 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          for (const [method, status] of [
-            ["private_key_jwt", 201],
-            ["client_secret_basic", 400],
-            ["none", 400]
+          for (const [method, status, request_object_signing_alg] of [
+            ["private_key_jwt", 201, undefined],
+            ["private_key_jwt", 201, "PS256"],
+            // None of its keys is one for that.
+            ["private_key_jwt", 400, "ES256"],
+            ["client_secret_basic", 400, undefined],
+            ["none", 400, undefined]
           ] as const) {
             const answer = yield* world.send("POST", "/oauth/register", {
               headers: { "content-type": "application/json" },
@@ -921,10 +924,15 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
                 redirect_uris: [redirectUri],
                 token_endpoint_auth_method: method,
                 jwks: { keys: [ps256.jwk] },
-                require_signed_request_object: true
+                require_signed_request_object: true,
+                request_object_signing_alg
               })
             })
-            expect([method, answer.status]).toEqual([method, status])
+            expect([method, request_object_signing_alg, answer.status]).toEqual([
+              method,
+              request_object_signing_alg,
+              status
+            ])
           }
         }),
       { signatures: realSignatures }

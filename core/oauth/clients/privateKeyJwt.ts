@@ -6,7 +6,15 @@ import { kidOf, type Members, readJws, type UnverifiedJws } from "../../codec/Jw
 import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
-import { type Algorithm, algorithms, isAlgorithm, PublicKey, readJwkSet, sameAlgorithm } from "../../rules/Jwk.ts"
+import {
+  type Algorithm,
+  algorithms,
+  isAlgorithm,
+  PublicKey,
+  readJwkSet,
+  sameAlgorithm,
+  someFits
+} from "../../rules/Jwk.ts"
 import { InvalidClient, InvalidClientMetadata } from "../../rules/Refusal.ts"
 import { endpointUrl, parPath, tokenPath, type Workspace } from "../../workspace/Workspace.ts"
 import { assertionType, checkAssertion } from "./assertion.ts"
@@ -73,7 +81,11 @@ type Registration = Schema.Struct<typeof Registration>["Type"]
 const fault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
 
 /** Keys or their address: a registration that has both, or a private key, is refused for every method. */
-const readSource = ({ jwks, jwks_uri }: Registration): Result.Result<StoredKeys["keys"], InvalidClientMetadata> => {
+const readSource = ({
+  jwks,
+  jwks_uri,
+  token_endpoint_auth_signing_alg: algorithm
+}: Registration): Result.Result<StoredKeys["keys"], InvalidClientMetadata> => {
   if (jwks_uri !== undefined) {
     const url = URL.canParse(jwks_uri) ? new URL(jwks_uri) : undefined
     return url === undefined || url.username !== "" || url.password !== "" || jwks_uri.includes("#")
@@ -83,9 +95,11 @@ const readSource = ({ jwks, jwks_uri }: Registration): Result.Result<StoredKeys[
   if (jwks === undefined) return fault(`The method ${name} takes jwks, or a jwks_uri.`)
   const keys = readJwkSet(jwks)
   if (Result.isFailure(keys)) return fault("The jwks has to be a set of at most 20 keys.")
-  return keys.success.length === 0
-    ? fault(`No key of the jwks is one for these algorithms: ${algorithms.join(", ")}.`)
-    : Result.succeed({ _tag: "Registered", keys: keys.success })
+  // With none that may have signed its assertions, the client would be refused each time, and not told why.
+  const taken = algorithm === undefined ? algorithms : [algorithm]
+  return someFits(keys.success, taken)
+    ? Result.succeed({ _tag: "Registered", keys: keys.success })
+    : fault(`No key of the jwks is one for these algorithms: ${taken.join(", ")}.`)
 }
 
 const forSignature: Readonly<Record<ClientSignatureFault["reason"], InvalidClient>> = {

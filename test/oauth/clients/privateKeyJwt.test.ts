@@ -692,8 +692,8 @@ describe("a hostile assertion", () => {
           const registrations = [
             { jwks: { keys: [rsa.jwk] }, token_endpoint_auth_signing_alg: "PS256" },
             { jwks: { keys: [{ ...rsa.jwk, alg: "PS256" }] } },
-            { jwks: { keys: [{ ...rsa.jwk, use: "enc" }] } },
-            { jwks: { keys: [{ ...rsa.jwk, key_ops: ["encrypt"] }] } }
+            { jwks: { keys: [{ ...rsa.jwk, use: "enc" }, es256.jwk] } },
+            { jwks: { keys: [{ ...rsa.jwk, key_ops: ["encrypt"] }, es256.jwk] } }
           ]
           for (const registration of registrations) {
             const client = yield* registered(world, registration)
@@ -721,6 +721,17 @@ describe("a registration of keys", () => {
     "a shared secret beside a good key": { jwks: { keys: [es256.jwk, { kty: "oct", k: "AAAA" }] } },
     "a curve that is not here": { jwks: { keys: [{ ...es256.jwk, crv: "P-521" }] } },
     "a short coordinate": { jwks: { keys: [{ ...es256.jwk, x: "AAAA" }] } },
+    "a key that something is encrypted for": { jwks: { keys: [{ ...es256.jwk, use: "enc" }] } },
+    "a key that verifies nothing": { jwks: { keys: [{ ...es256.jwk, key_ops: ["encrypt"] }] } },
+    "a key of an algorithm that signs nothing": { jwks: { keys: [{ ...es256.jwk, alg: "ECDH-ES" }] } },
+    "no key for the algorithm that it registers": {
+      jwks: { keys: [es256.jwk] },
+      token_endpoint_auth_signing_alg: "PS256"
+    },
+    "a key that is for another algorithm than it registers": {
+      jwks: { keys: [{ ...rsa.jwk, alg: "RS256" }] },
+      token_endpoint_auth_signing_alg: "PS256"
+    },
     "a short RSA key": { jwks: { keys: [{ kty: "RSA", e: "AQAB", n: "A".repeat(171) }] } },
     "an RSA key without an end": { jwks: { keys: [{ kty: "RSA", e: "AQAB", n: "A".repeat(699) }] } },
     "an exponent as long as the key": { jwks: { keys: [{ ...rsa.jwk, e: rsa.jwk.n }] } },
