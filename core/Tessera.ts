@@ -442,7 +442,8 @@ const composeRows = (
   const auths = rowsByName("clientAuths", (options.clientAuths ?? clientAuths).filter(counts), ({ name }) => name)
   const given = (options.presentations ?? presentations).filter(isUsable)
   const shown = rowsByName("presentations", given, ({ name }) => name)
-  const members = rowsByName("clientMembers", options.clientMembers ?? clientMembers, ({ name }) => name)
+  const registered = (options.clientMembers ?? clientMembers).filter(isUsable)
+  const members = rowsByName("clientMembers", registered, ({ name }) => name)
   return {
     grants: (options.grants ?? grantTypes).filter((row) => isUsable(row) && row.offered?.(options.policy) !== false),
     clientAuths: Result.getOrThrow(auths),

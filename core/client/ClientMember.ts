@@ -22,6 +22,8 @@ export interface MemberStep<A> {
 /** A member of registration (RFC 7591 §2) beside those of every client, as a feature writes it. */
 interface ClientMemberRow<A> {
   readonly name: string
+  /** It is about what clients sign: a server without an adapter for `Signatures` goes without the row. */
+  readonly signs?: true
   /** Of the value as it is sent, kept and told: plain JSON. */
   readonly schema: Schema.Decoder<A>
   /**
@@ -34,6 +36,7 @@ interface ClientMemberRow<A> {
 /** A row of the table of members, which has rows of all kinds. */
 export interface ClientMember<A = unknown> {
   readonly name: string
+  readonly signs?: true
   readonly schema: Schema.Top
   /** Why the client cannot register what it sent. */
   readonly fault: (
@@ -44,7 +47,7 @@ export interface ClientMember<A = unknown> {
   readonly of: (client: Pick<Client, "members">) => A | undefined
 }
 
-export const clientMember = <A>({ fault, name, schema }: ClientMemberRow<A>): ClientMember<A> => {
+export const clientMember = <A>({ fault, name, schema, signs }: ClientMemberRow<A>): ClientMember<A> => {
   const decode = Schema.decodeUnknownOption(schema)
   const read = (value: unknown): A | undefined =>
     value === undefined ? undefined : Option.getOrUndefined(decode(value))
@@ -52,6 +55,7 @@ export const clientMember = <A>({ fault, name, schema }: ClientMemberRow<A>): Cl
     members === undefined ? undefined : read(members[name])
   return {
     name,
+    ...(signs === undefined ? {} : { signs }),
     schema,
     of,
     fault: (step, before) =>

@@ -224,6 +224,7 @@ export const requirePushedRequests = clientMember({
 /** RFC 9449 §5.2. */
 export const dpopBoundAccessTokens = clientMember({
   name: "dpop_bound_access_tokens",
+  signs: true,
   schema: Schema.Boolean.annotate({
     description: "RFC 9449: whether all of the client's access tokens are bound to a key of its own."
   })
@@ -255,5 +256,6 @@ export const requireSignedRequests = clientMember({
 /** OpenID Connect Registration §2. */
 export const requestObjectAlgorithm = clientMember<Algorithm>({
   name: "request_object_signing_alg",
+  signs: true,
   schema: Schema.Literals(algorithms).annotate({ description: "RFC 9101: what the client signs its requests by." })
 })

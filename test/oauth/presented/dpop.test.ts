@@ -203,10 +203,17 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
       signing
     ))
 
-  test("is not to be had from a server that verifies nothing, which passes over proofs", () =>
+  test("is not to be had from a server that verifies nothing, which passes over proofs, and over who registers for them", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const client = yield* publicClient(world)
+        const members = { dpop_bound_access_tokens: true, request_object_signing_alg: "ES256" }
+        const registered = yield* world.send("POST", "/oauth/register", {
+          headers: jsonHeaders,
+          body: JSON.stringify({ redirect_uris: ["https://app.example.org/callback"], ...members })
+        })
+        const names = Object.keys(jsonOf(registered))
+        expect([registered.status, names.filter((name) => name in members)]).toEqual([201, []])
+        const client = yield* publicClient(world, members)
         const answer = yield* redeem(world, client, yield* codeFor(world, client), yield* tokenProof(ada))
         expect(told(answer)).toBe("200 Bearer")
         expect(header(yield* resource(world, {}), "www-authenticate")).not.toContain("DPoP")
