@@ -40,7 +40,7 @@ const telling = (response: Response, pairs: HeaderPairs): Response => {
 export const guard = <Rest extends ReadonlyArray<unknown>, const Kind extends CallerKind = CallerKind>(
   auth: Guard,
   needs: Needs<Kind>,
-  handler: (request: Request, principal: CallerOf<Kind>, ...rest: Rest) => Response | Promise<Response>
+  handler: (request: Request, principal: CallerOf<NoInfer<Kind>>, ...rest: Rest) => Response | Promise<Response>
 ) => {
   refuseBad(needs)
   return async (request: Request, ...rest: Rest): Promise<Response> => {

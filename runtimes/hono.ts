@@ -89,10 +89,20 @@ export interface GuardedContext<Kind extends CallerKind = CallerKind> {
   readonly header: (name: string, value: string) => void
 }
 
+/** `never` where an app has another type for its principal. What Hono's `set` takes, it leaves open. */
+export type Holding<Variables, Kind extends CallerKind> = Variables extends { readonly principal: infer Principal }
+  ? [CallerOf<Kind>] extends [Principal]
+    ? unknown
+    : never
+  : unknown
+
 /** Middleware: `app.get("/orders", guard(auth, { scopes: ["api"] }), (c) => c.json(c.get("principal")))`. */
 export const guard = <const Kind extends CallerKind = CallerKind>(auth: Guard, needs: Needs<Kind>) => {
   refuseBad(needs)
-  return async (context: GuardedContext<Kind>, next: () => Promise<void>): Promise<Response | undefined> => {
+  return async <Variables>(
+    context: GuardedContext<NoInfer<Kind>> & { readonly var: Variables } & Holding<Variables, NoInfer<Kind>>,
+    next: () => Promise<void>
+  ): Promise<Response | undefined> => {
     const checked = await auth.guard(context.req.raw, needs)
     if (checked._tag === "Refused") return checked.response
     context.set("principal", checked.principal)

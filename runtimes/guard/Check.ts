@@ -150,11 +150,14 @@ export type Checked<Answer, Kind extends CallerKind = CallerKind> =
     }
   | { readonly _tag: "Refused"; readonly response: Answer }
 
-/** Never rejects, but for needs that cannot be: with `BadGuardOption`. */
+/**
+ * Never rejects, but for needs that cannot be: with `BadGuardOption`. Of whom it admits the needs alone say the kind, never
+ * what is made of the answer.
+ */
 export type Check = <const Kind extends CallerKind = CallerKind>(
   call: GuardedCall,
   needs: Needs<Kind>
-) => Promise<Checked<HttpResponse, Kind>>
+) => Promise<Checked<HttpResponse, NoInfer<Kind>>>
 
 /** Checks who calls a resource: in this process or over introspection, alike for a caller of either. */
 export interface Guard {
@@ -162,7 +165,7 @@ export interface Guard {
   readonly guard: <const Kind extends CallerKind = CallerKind>(
     request: Request,
     needs: Needs<Kind>
-  ) => Promise<Checked<Response, Kind>>
+  ) => Promise<Checked<Response, NoInfer<Kind>>>
   /** The same, for frameworks with requests and answers of their own. */
   readonly check: Check
 }

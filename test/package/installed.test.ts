@@ -99,7 +99,7 @@ describe("the package, installed by npm into an empty project", () => {
 })
 
 describe("the entries for drivers and frameworks", () => {
-  const peers = ["@types", "elysia", "ioredis", "postgres"]
+  const peers = ["@types", "elysia", "hono", "ioredis", "postgres"]
 
   /** What the compiler says of our declarations and of the file that uses them; others' are not ours to mend. */
   const complaints = () =>

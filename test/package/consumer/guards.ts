@@ -4,6 +4,7 @@ import * as ofFetch from "tessera/fetch"
 import type {
   ApiKeyCaller,
   Caller,
+  Checked,
   Guard,
   IntrospectionFailure,
   Needs,
@@ -46,6 +47,14 @@ export const ofScripts = ofBun.guard(guard, { scopes: [], callers: ["Workspace",
 export const ofAny = ofFetch.guard(guard, needs, (_request, principal) => {
   same<typeof principal, Caller>(true)
   return new Response()
+})
+const ofUser = (_request: Request, { user }: UserCaller) => new Response(user)
+export const ofUsers = ofFetch.guard(guard, people, ofUser)
+// @ts-expect-error: a handler for people does not compile behind a guard that admits any caller
+export const ofUsersAndMore = ofFetch.guard(guard, { scopes: ["api"] }, ofUser)
+// @ts-expect-error: nor does an answer that is said to be about people
+export const checked: Promise<Checked<Response, "User">> = guard.guard(new Request("https://api.example.com"), {
+  scopes: ["api"]
 })
 export const userOf = async (request: Request): Promise<string | undefined> => {
   const checked = await guard.guard(request, people)

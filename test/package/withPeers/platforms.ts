@@ -1,11 +1,13 @@
 import { createServer } from "node:http"
 import { Redacted } from "effect"
 import { Elysia } from "elysia"
+import { Hono } from "hono"
 import { createTessera } from "tessera"
 import * as ofElysia from "tessera/elysia"
 import * as ofExpress from "tessera/express"
 import * as ofFastify from "tessera/fastify"
 import { localGuard } from "tessera/guard"
+import * as ofHono from "tessera/hono"
 import * as ofKoa from "tessera/koa"
 import * as ofNode from "tessera/node"
 import * as postgres from "tessera/storage/postgres"
@@ -44,3 +46,18 @@ export const onExpress = ofExpress.guard(local, needs)
 export const onFastify = ofFastify.guard(local, needs)
 export const onKoa = ofKoa.guard(local, needs)
 export const onNode = ofNode.guard(local, needs)
+export const onHono = ofHono.guard(local, needs)
+
+// An app takes the guards of its own callers, and one that says nothing of them takes any.
+const people = ofHono.guard(local, { scopes: ["api"], callers: ["User"] })
+const shop = new Hono<{ Variables: ofHono.GuardVariables<"User"> }>().use(people)
+shop.get("/orders/:id", people, (c) => c.json({ user: c.get("principal").user, order: c.req.param("id") }))
+new Hono().use(onHono, people)
+new Hono<{ Variables: { id: string } }>().use(onHono).get("/", people, (c) => c.text(c.get("id")))
+new Hono<{ Variables: ofHono.GuardVariables }>().use(people).get("/", onHono, (c) => c.json(c.get("principal")))
+// @ts-expect-error: a guard that admits any caller does not compile before routes of people
+shop.use(onHono)
+// @ts-expect-error: where it stands does not say whom it admits
+shop.get("/carts", ofHono.guard(local, { scopes: ["api"] }), (c) => c.json(c.get("principal").user))
+// @ts-expect-error: nor does one that admits others beside them
+shop.use(ofHono.guard(local, { scopes: ["api"], callers: ["User", "ApiKey"] }))
