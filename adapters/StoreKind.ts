@@ -56,19 +56,48 @@ export interface StoreKind {
   readonly at: (url: string) => Result.Result<Store, string>
 }
 
+const isMissing = (thrown: unknown, driver: string | undefined): boolean =>
+  driver !== undefined &&
+  thrown instanceof Error &&
+  "code" in thrown &&
+  thrown.code === "ERR_MODULE_NOT_FOUND" &&
+  thrown.message.includes(`'${driver}'`)
+
+/** Loads an adapter, whose driver the package of ours does not bring. */
+export const loadAdapter = <A>(
+  described: string,
+  driver: string | undefined,
+  load: () => Promise<A>
+): Effect.Effect<A, StorageRefused> =>
+  Effect.tryPromise({ try: load, catch: (thrown) => thrown }).pipe(
+    Effect.catch((thrown) =>
+      isMissing(thrown, driver)
+        ? Effect.fail(
+            new StorageRefused({
+              reason: "unusable",
+              message: `${described}: the package ${driver} is not installed; run: npm install ${driver}`
+            })
+          )
+        : Effect.die(thrown)
+    )
+  )
+
 /** Loads an adapter and opens its store. Adapters write their messages for operators. */
 export const openLazily = <E extends { readonly _tag: string; readonly message: string }>(
   described: string,
-  load: () => Promise<Layer.Layer<Storage | StorageScan, E>>
+  load: () => Promise<Layer.Layer<Storage | StorageScan, E>>,
+  driver?: string
 ): Layer.Layer<Storage | StorageScan, StorageRefused> =>
-  Layer.unwrap(Effect.promise(load)).pipe(
-    Layer.catch(({ _tag, message }) =>
-      Layer.effectContext(
-        Effect.fail(
-          new StorageRefused({
-            reason: _tag === "MigrationsPending" ? "outdated" : "unusable",
-            message: `${described}: ${message}`
-          })
+  Layer.unwrap(
+    Effect.map(loadAdapter(described, driver, load), (opened) =>
+      Layer.catch(opened, ({ _tag, message }) =>
+        Layer.effectContext(
+          Effect.fail(
+            new StorageRefused({
+              reason: _tag === "MigrationsPending" ? "outdated" : "unusable",
+              message: `${described}: ${message}`
+            })
+          )
         )
       )
     )

@@ -1,5 +1,5 @@
 import { Effect, Redacted, Result } from "effect"
-import { openLazily, type StoreKind, withoutSecrets } from "../StoreKind.ts"
+import { loadAdapter, openLazily, type StoreKind, withoutSecrets } from "../StoreKind.ts"
 import { checkPostgresUrl, type PostgresOptions } from "./Options.ts"
 
 export const postgres: StoreKind = {
@@ -13,7 +13,7 @@ export const postgres: StoreKind = {
     Result.map(checkPostgresUrl(text), ({ migrations = "run", schema = "tessera" }) => {
       const url = Redacted.make(text, { label: "DATABASE_URL" })
       const described = `PostgreSQL at ${withoutSecrets(url)}`
-      const adapter = Effect.promise(() => import("./Postgres.ts"))
+      const adapter = loadAdapter(described, postgres.driver, () => import("./Postgres.ts"))
       const optionsOf = (deadline: number | undefined): PostgresOptions =>
         deadline === undefined ? { url } : { url, deadline }
       return {
@@ -21,11 +21,14 @@ export const postgres: StoreKind = {
         described,
         location: [text.replace(/\?.*$/, ""), ...new URL(text).searchParams.getAll("host"), schema].join(" "),
         open: (opening) =>
-          openLazily(described, async () =>
-            (await import("./Postgres.ts")).layer({
-              ...optionsOf(opening.deadline),
-              ...(opening.migrations === undefined ? {} : { migrations: opening.migrations })
-            })
+          openLazily(
+            described,
+            async () =>
+              (await import("./Postgres.ts")).layer({
+                ...optionsOf(opening.deadline),
+                ...(opening.migrations === undefined ? {} : { migrations: opening.migrations })
+              }),
+            postgres.driver
           ),
         migrate: ({ deadline }) => ({
           atStart: migrations === "run",

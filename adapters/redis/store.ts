@@ -20,8 +20,10 @@ export const redis: StoreKind = {
           described,
           location: `${text.replace(/\?.*$/, "")} ${prefix}`,
           open: ({ deadline }) =>
-            openLazily(described, async () =>
-              (await import("./Redis.ts")).layer(deadline === undefined ? { url } : { url, deadline })
+            openLazily(
+              described,
+              async () => (await import("./Redis.ts")).layer(deadline === undefined ? { url } : { url, deadline }),
+              redis.driver
             )
         }
       })

@@ -283,6 +283,23 @@ describe("the program of the package", () => {
       expect(left.stderr).toBe("")
     }).pipe(Effect.scoped, Effect.runPromise))
 
+  test.each([
+    ["postgres", "postgres://127.0.0.1/tessera"],
+    ["ioredis", "redis://127.0.0.1"]
+  ])("says that a store needs %s, where that is not installed", (driver, url) =>
+    Effect.gen(function* () {
+      const main = join(project, "node_modules/tessera/runtimes/node/main.js")
+      const env = { ...plainEnvironment, DATABASE_URL: url, SEAL_KEYS: "A".repeat(43) }
+      for (const command of [["serve"], ["key", "list"], ...(driver === "postgres" ? [["migrate"]] : [])]) {
+        for (const program of [node(), process.execPath]) {
+          const said = yield* runProgram(program, [main, ...command], { cwd: project, env })
+          expect([said.status, said.stdout]).toEqual([exitStatus.failed, ""])
+          expect(said.stderr.trim().split("\n")).toEqual([expect.stringContaining(`npm install ${driver}`)])
+        }
+      }
+    }).pipe(Effect.scoped, Effect.runPromise)
+  )
+
   test("serves from SQLite, with no driver installed", () =>
     Effect.gen(function* () {
       const port = yield* freePort
