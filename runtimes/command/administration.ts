@@ -2,6 +2,7 @@ import { type Stats, statSync } from "node:fs"
 import { Effect, Option, References, Schema } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { note, type OwnerAuditContext } from "../../core/engine/AuditContext.ts"
+import { neverMoves } from "../../core/engine/Openings.ts"
 import type { Services } from "../../core/http/Route.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
@@ -14,7 +15,7 @@ import { auditOf } from "../server/auditLog.ts"
 import { Hosted } from "../server/hosting.ts"
 import { findSealKeys } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import { type CommandFailed, explain, misused, notFound, type Trouble, unknownWorkspace } from "./output.ts"
+import { type CommandFailed, explain, failed, misused, notFound, type Trouble, unknownWorkspace } from "./output.ts"
 
 /** Whether there is anything at a path can't be said. */
 export class Unseen extends Schema.TaggedError<Unseen>()("Unseen", { message: Schema.String }) {}
@@ -134,10 +135,15 @@ const administering = <A>(
           hasWritten = false
           return command(administration)
         }),
-        Effect.provide(application(settings, keys.ring, { audit, storage }))
+        // The server at the other address may be one that runs.
+        Effect.provide(application(settings, keys.ring, { audit, storage }, neverMoves))
       )
     }).pipe(
-      Effect.mapError((trouble) => explain(trouble, hasWritten)),
+      Effect.mapError((trouble) =>
+        trouble._tag === "OtherIssuer"
+          ? failed(`Commands read BASE_URL and PORT as the server does: set them here too. For now, ${trouble.message}`)
+          : explain(trouble, hasWritten)
+      ),
       // What succeeds is told by the command itself.
       Effect.provideService(References.MinimumLogLevel, "Warn")
     )

@@ -46,12 +46,12 @@ const isOnLoopback = (issuer: string): boolean => isLoopbackHost(new URL(issuer)
 /** On one's own machine another port is no other server: the workspace goes along. */
 export const movesByItself: MayMove = (from, { issuer }) => isOnLoopback(from) && isOnLoopback(issuer)
 
-const server = (settings: Settings) =>
+const server = (settings: Settings, mayMove: MayMove) =>
   Layer.unwrap(
     Effect.map(Accounts, (accounts) =>
       Tessera.layer({
         policy: settings.policy,
-        mayMove: movesByItself,
+        mayMove,
         endpoints: [
           ...signInEndpoints(accounts),
           ...accountSettingsEndpoints(accounts),
@@ -76,8 +76,13 @@ const storageOf = (settings: Settings, { storage: around }: Onlookers) => {
 }
 
 /** The authorization server as these settings want it, with its storage open and its own accounts. */
-export const application = (settings: Settings, ring: KeyRing, onlookers: Onlookers = { audit: auditLog }) =>
-  server(settings).pipe(
+export const application = (
+  settings: Settings,
+  ring: KeyRing,
+  onlookers: Onlookers = { audit: auditLog },
+  mayMove = movesByItself
+) =>
+  server(settings, mayMove).pipe(
     Layer.provideMerge(limitsOf(settings.rateLimits)),
     Layer.provide(resourceOwnerLayer),
     Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits !== false })),

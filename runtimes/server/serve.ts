@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, ManagedRuntime, Option } from "effect"
 import { note } from "../../core/engine/AuditContext.ts"
+import { secretJson } from "../../core/http/answer.ts"
 import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { finishRemovals, tellRevoked } from "../../core/people/removal.ts"
@@ -14,6 +15,7 @@ import type { OnHangUp } from "../observe/audit.ts"
 import type { Tracing } from "../observe/otlp/tracing.ts"
 import { routeOf } from "../observe/routePattern.ts"
 import { limitConcurrency, requestsAtOnce } from "../serve/limitConcurrency.ts"
+import { noProxies } from "../serve/peer.ts"
 import { application, type Onlookers } from "./application.ts"
 import { auditOf } from "./auditLog.ts"
 import { banner, hasOpenAccess, openAccessAdvice, openAccessWarning } from "./banner.ts"
@@ -58,6 +60,19 @@ const whereTraced = ({ observe }: Settings) =>
       )
   })
 
+const starting = secretJson(503, { error: "temporarily_unavailable", error_description: "The server is starting." }, [
+  ["retry-after", "1"]
+])
+
+/**
+ * Looked at before the workspace is opened: that takes it from another address of this machine, whose server answers for it
+ * no more, and a start that then found no port would leave none that does.
+ */
+const portIsFree = ({ host, port, requestTimeout }: Settings, listen: Listen) =>
+  Effect.scoped(
+    listen({ host, port, serve: () => starting, trustedProxies: noProxies, requestTimeout, shutdownTimeout: 0 })
+  )
+
 const running = Effect.fnUntraced(function* (
   settings: Settings,
   log: Layer.Layer<never>,
@@ -76,6 +91,9 @@ const running = Effect.fnUntraced(function* (
   )
   const context = yield* runtime.contextEffect
   const { open, routes, services } = Context.get(context, Tessera)
+  // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
+  if (metering !== undefined) yield* metering.expose(listen)
+  yield* portIsFree(settings, listen)
   yield* open(settings.workspace)
   const accounts = Context.get(context, Accounts)
   const noteIn = (workspace: WorkspaceId, event: AuditEvent) =>
@@ -99,8 +117,6 @@ const running = Effect.fnUntraced(function* (
       })
     : undefined
   if (hasOpenAccess(settings)) yield* Effect.logWarning(`${openAccessWarning}. ${openAccessAdvice}`)
-  // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
-  if (metering !== undefined) yield* metering.expose(listen)
   const onUntrusted = yield* onUntrustedProxy(services.storage, settings.workspace.id, runtime.runFork)
   const { port } = yield* listen({
     host: settings.host,

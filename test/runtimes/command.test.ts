@@ -38,6 +38,27 @@ const password = "correct horse battery staple"
 const sealKey = "A".repeat(43)
 
 describe("the command line", () => {
+  test("takes a workspace from no other address of this machine: only a server does", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const [its, another] = yield* Effect.all([freePort, freePort])
+        const at = (port: number, ...args: ReadonlyArray<string>) => command(args, { cwd, env: { PORT: String(port) } })
+        const first = yield* at(its, "resource", "add", "https://a.example")
+        expect([first.status, first.stderr]).toEqual([0, ""])
+        for (const args of [
+          ["resource", "add", "https://b.example"],
+          ["resource", "list"],
+          ["issuer", "add", "https://login.example", "--jwks-uri", "https://login.example/keys"]
+        ]) {
+          const { status, stderr, stdout } = yield* at(another, ...args)
+          expect([status, stdout]).toEqual([1, ""])
+          expect(stderr).toContain(`http://127.0.0.1:${its}`)
+          expect(stderr.trim().split("\n")).toHaveLength(1)
+        }
+        expect((yield* at(its, "resource", "list")).stdout).toContain("https://a.example")
+      })
+    ))
+
   test("helps with each of its parts", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {

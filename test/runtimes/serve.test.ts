@@ -1,6 +1,16 @@
 import { describe, expect, test } from "bun:test"
 import { execFileSync } from "node:child_process"
-import { constants, existsSync, mkdirSync, openSync, readdirSync, readSync, statSync, writeSync } from "node:fs"
+import {
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeSync
+} from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
@@ -297,6 +307,23 @@ describe("tessera serve", () => {
         expect(yield* pollUntil(isRefused(server.url), 10_000)).toBe(true)
         expect((yield* killed(server, "SIGTERM")).status).toBe(1)
         half.destroy()
+      })
+    ))
+
+  test("takes a workspace from no other address of this machine, where it cannot listen", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const [former, taken, free] = yield* Effect.all([freePort, freePort, freePort])
+        const other = createServer()
+        yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+        yield* Effect.callback<void>((resume) => void other.listen(taken, "127.0.0.1", () => resume(Effect.void)))
+        yield* Effect.scoped(Effect.andThen(started(cwd, { PORT: String(former) }), Effect.void))
+        for (const ports of [{ PORT: taken }, { PORT: free, METRICS: taken }]) {
+          const env = Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)]))
+          const { status, stderr } = yield* command(["serve"], { cwd, env: { ...env, AUDIT: "./audit.jsonl" } })
+          expect([status, stderr]).toEqual([1, expect.stringContaining(`port ${taken}`)])
+          expect(existsSync(join(cwd, "audit.jsonl")) ? readFileSync(join(cwd, "audit.jsonl"), "utf8") : "").toBe("")
+        }
       })
     ))
 
