@@ -19,16 +19,8 @@ import { Documents } from "../../../core/ports/Documents.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
 import { currentInstant, instantOf, later } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
-import {
-  codeFor,
-  companies,
-  formHeaders,
-  header,
-  isUnguessable,
-  jsonOf,
-  registerClient,
-  verifier
-} from "../../given/flow.ts"
+import { companiesAddress, type Holder, holderOf, proofFor, tokenProof } from "../../given/dpop.ts"
+import { codeFor, formHeaders, header, isUnguessable, jsonOf, registerClient, verifier } from "../../given/flow.ts"
 import { inWorld, realSignatures, theWorkspace, type World } from "../../given/World.ts"
 
 /**
@@ -70,8 +62,16 @@ const registered = (
     ...more
   })
 
+/** As the plan's own clients are registered. */
 const fapi = (world: World, { jwk }: Signer) =>
-  registered(world, { jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: "PS256" })
+  registered(
+    world,
+    { jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: "PS256" },
+    { security_profile: "fapi2", dpop_bound_access_tokens: true }
+  )
+
+const holder = await holderOf("PS256")
+const other = await holderOf("ES256")
 
 let drawn = 0
 
@@ -101,8 +101,20 @@ const own = { grant_type: "client_credentials", scope: "api" }
 const asked = (world: World, assertion: string, more: Readonly<Record<string, string>> = {}) =>
   post(world, { ...own, client_assertion_type: assertionType, client_assertion: assertion, ...more })
 
+/** The same with a proof of a key, as each request of the FAPI plan has it. */
+const proving = (world: World, fields: Readonly<Record<string, string>>, by = holder) =>
+  Effect.flatMap(tokenProof(by), (dpop) => post(world, { ...own, ...fields }, { dpop }))
+
+const askedBound = (world: World, client_assertion: string, more: Readonly<Record<string, string>> = {}, by = holder) =>
+  proving(world, { client_assertion_type: assertionType, client_assertion, ...more }, by)
+
+const opens = Effect.fnUntraced(function* (world: World, access: string, by: Holder) {
+  const dpop = yield* proofFor(by, "GET", companiesAddress, access)
+  return yield* world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop } })
+})
+
 /** What is always checked of tokens (0.2). */
-const expectTokens = (answer: HttpResponse) => {
+const expectTokens = (answer: HttpResponse, type = "Bearer") => {
   const { access_token, expires_in, refresh_token, token_type } = jsonOf(answer)
   expect([answer.status, header(answer, "content-type"), header(answer, "cache-control")]).toEqual([
     200,
@@ -112,14 +124,13 @@ const expectTokens = (answer: HttpResponse) => {
   expect(isUnguessable(String(access_token))).toBe(true)
   expect(String(access_token)).toMatch(/^[\x20-\x7e]+$/)
   expect(Number(expires_in) > 0 && Number(expires_in) < 365 * 86_400).toBe(true)
-  expect([token_type, refresh_token]).toEqual(["Bearer", undefined])
+  expect([token_type, refresh_token]).toEqual([type, undefined])
 }
 
 /** What is always checked of a refusal (0.3). */
-const expectRefused = (answer: HttpResponse, errors: ReadonlyArray<string> = ["invalid_client"]) => {
+const expectRefused = (answer: HttpResponse) => {
   const { error, error_description = "" } = jsonOf(answer)
-  expect(errors).toContain(String(error))
-  expect(answer.status).toBe(error === "invalid_client" ? 401 : 400)
+  expect([answer.status, error]).toEqual([401, "invalid_client"])
   expect(String(error_description)).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/)
   expect(header(answer, "content-type")).toBe("application/json")
 }
@@ -134,6 +145,7 @@ describe("fapi2-security-profile-final", () => {
           const told = jsonOf(answer)
           expect(told.grant_types_supported).toContain("client_credentials")
           expect(told.token_endpoint_auth_methods_supported).toContain("private_key_jwt")
+          expect(told.dpop_signing_alg_values_supported).toContain("PS256")
           for (const list of ["token", "revocation", "introspection"]) {
             const algorithms = told[`${list}_endpoint_auth_signing_alg_values_supported`]
             expect(algorithms).toContain("PS256")
@@ -152,15 +164,21 @@ describe("fapi2-security-profile-final", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          for (const by of [one, two]) {
+          for (const [by, key, wrong] of [
+            [one, holder, other],
+            [two, other, holder]
+          ] as const) {
             const client = yield* fapi(world, by)
             // No `client_id`: the assertion names the client.
-            const answer = yield* asked(world, yield* assertionOf(client.id, by.sign, {}, { kid: by.jwk.kid ?? "" }))
-            expectTokens(answer)
+            const assertion = yield* assertionOf(client.id, by.sign, {}, { kid: by.jwk.kid ?? "" })
+            const answer = yield* askedBound(world, assertion, {}, key)
+            expectTokens(answer, "DPoP")
             const access = String(jsonOf(answer).access_token)
-            expect((yield* companies(world, access)).status).toBe(200)
-            const inQuery = yield* world.send("GET", `/rest/companies?access_token=${access}`)
-            expect([400, 401]).toContain(inQuery.status)
+            expect((yield* opens(world, access, key)).status).toBe(200)
+            expect((yield* opens(world, access, wrong)).status).toBe(401)
+            const dpop = yield* proofFor(key, "GET", companiesAddress, access)
+            const inQuery = yield* world.send("GET", `/rest/companies?access_token=${access}`, { headers: { dpop } })
+            expect(inQuery.status).toBe(401)
           }
         }),
       signing
@@ -169,7 +187,6 @@ describe("fapi2-security-profile-final", () => {
   interface Refusal {
     readonly module: string
     readonly over?: Readonly<Record<string, unknown>>
-    readonly errors?: ReadonlyArray<string>
   }
   const wrongClaims: ReadonlyArray<Refusal> = [
     {
@@ -184,8 +201,8 @@ describe("fapi2-security-profile-final", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* fapi(world, one)
-          expectRefused(yield* asked(world, yield* assertionOf(client.id, one.sign, over)))
-          expectTokens(yield* asked(world, yield* assertionOf(client.id, one.sign)))
+          expectRefused(yield* askedBound(world, yield* assertionOf(client.id, one.sign, over)))
+          expectTokens(yield* askedBound(world, yield* assertionOf(client.id, one.sign)), "DPoP")
         }),
       signing
     )
@@ -198,9 +215,9 @@ describe("fapi2-security-profile-final", () => {
           yield* fapi(world, one)
           const second = yield* fapi(world, two)
           const assertion = yield* assertionOf(second.id, one.sign)
-          expectRefused(yield* asked(world, assertion, { client_id: second.id }), ["invalid_client", "invalid_grant"])
+          expectRefused(yield* askedBound(world, assertion, { client_id: second.id }))
           const byKid = yield* assertionOf(second.id, one.sign, {}, { kid: "two" })
-          expectRefused(yield* asked(world, byKid, { client_id: second.id }), ["invalid_client", "invalid_grant"])
+          expectRefused(yield* askedBound(world, byKid, { client_id: second.id }))
         }),
       signing
     ))
@@ -217,7 +234,7 @@ describe("fapi2-security-profile-final", () => {
           for (const keys of rows) {
             const client = yield* registered(world, keys)
             const assertion = yield* assertionOf(client.id, oneByRs256.privateKey, {}, { alg: "RS256" })
-            expectRefused(yield* asked(world, assertion))
+            expectRefused(yield* askedBound(world, assertion))
           }
         }),
       signing
@@ -228,8 +245,8 @@ describe("fapi2-security-profile-final", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* fapi(world, one)
-          expectRefused(yield* post(world, { ...own, client_id: client.id }), ["invalid_client", "invalid_request"])
-          expectRefused(yield* post(world, own), ["invalid_client", "invalid_request"])
+          expectRefused(yield* proving(world, { client_id: client.id }))
+          expectRefused(yield* proving(world, {}))
         }),
       signing
     ))
