@@ -172,10 +172,24 @@ export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
 /** How much longer than it counts a record is kept, so that what comes late is still told apart. */
 export const margin: Millis = day
 
-/** Kept by a margin longer than anything that it issued. */
+/** The session that a client knows its person by, until that ends, whatever became of the tokens. */
+export const sidIn = (grant: Grant): Digest | undefined => {
+  if (grant._tag === "Revoked") return grant.sid
+  return grant._tag === "Pending" || grant._tag === "Active" ? grant.authentication?.sid : undefined
+}
+
+/** As long as a session of the built-in accounts lasts. */
+const namedFor: Millis = 14 * day
+
+/**
+ * Kept by a margin longer than anything that it issued. One whose code was redeemed is also kept while the session lasts
+ * that its ID token named: its client is told of the end (OpenID Connect Back-Channel Logout).
+ */
 export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
   const end = endOf(grant, accessTtl)
-  return end === null ? null : later(end, margin)
+  if (end === null) return null
+  const named = grant._tag === "Pending" || sidIn(grant) === undefined ? end : later(grant.createdAt, namedFor)
+  return later(named > end ? named : end, margin)
 }
 
 /** What connects an application with a person. */

@@ -4,18 +4,21 @@ import type { Policy } from "../rules/Policy.ts"
 import type { Digest } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
-import { type AccessTokens, type Active, endOf, type Grant, placeOf, type Revoked, type Standing } from "./Grant.ts"
+import {
+  type AccessTokens,
+  type Active,
+  endOf,
+  type Grant,
+  placeOf,
+  type Revoked,
+  type Standing,
+  sidIn
+} from "./Grant.ts"
 
 /** More than this many single revocations at once, and all access tokens of the grant go. */
 export const revokedSerialsKept = 64
 
 const isClientsOwn = (grant: Grant): boolean => grant._tag === "Standing" && grant.subject._tag === "Workspace"
-
-/** The session that a grant's ID tokens name. */
-export const sidIn = (grant: Grant): Digest | undefined => {
-  if (grant._tag === "Revoked") return grant.sid
-  return grant._tag === "Pending" || grant._tag === "Active" ? grant.authentication?.sid : undefined
-}
 
 const sidKept = (grant: Grant): { readonly sid?: Digest } => {
   const sid = sidIn(grant)

@@ -119,6 +119,25 @@ describe("how long a grant is kept", () => {
     const ended = revoked(grant, "by_user", { ...policy, accessTtl }, t0)
     expect(recordExpiry(ended, accessTtl)).toBe(later(grant.refresh.expiresAt, accessTtl + day))
   })
+
+  test("is as long as the session that its ID token named may last, where that is longer", () => {
+    const authentication = { sid: digestOf("a session") }
+    const grant = { ...active(), authentication }
+    const { createdAt, refresh } = grant
+    const idleFor = (idle: number): Active => ({
+      ...grant,
+      refresh: { ...refresh, expiresAt: later(createdAt, idle) }
+    })
+    const minute = 60 * 1000
+    for (const one of [idleFor(minute), revoked(idleFor(minute), "by_client", policy, t0)]) {
+      expect(recordExpiry(one, minute)).toBe(later(createdAt, 15 * day))
+    }
+    expect(recordExpiry(idleFor(14 * day), minute)).toBe(later(createdAt, 15 * day + minute))
+    // No client knows its person by a code that it never redeemed.
+    const waiting = { ...pending(), authentication }
+    expect(recordExpiry(waiting, minute)).toBe(later(waiting.codeExpiresAt, day))
+    expect(recordExpiry({ ...idleFor(minute), authentication: {} }, minute)).toBe(later(createdAt, 2 * minute + day))
+  })
 })
 
 describe("whose list a grant stands in", () => {

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import { withdraw } from "../../core/grant/begin.ts"
-import { type Active, endOf, type Grant, type Revoked, recordExpiry, type Standing } from "../../core/grant/Grant.ts"
 import {
-  holderOf,
-  isDead,
-  revoked,
-  revokedSerialsKept,
-  revokeGrant,
-  revokeToken,
+  type Active,
+  endOf,
+  type Grant,
+  type Revoked,
+  recordExpiry,
+  type Standing,
   sidIn
-} from "../../core/grant/revoke.ts"
+} from "../../core/grant/Grant.ts"
+import { holderOf, isDead, revoked, revokedSerialsKept, revokeGrant, revokeToken } from "../../core/grant/revoke.ts"
 import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import type { Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"

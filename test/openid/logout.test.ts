@@ -453,6 +453,24 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
       })
     ))
 
+  test("tells a client whose tokens are long over, since the session that it knows goes on", () => {
+    const web = new DocumentsWeb()
+    const policy = { ...signsIn.policy, refreshIdleTtl: 60 * 60 * 1000, accessTtl: 60 * 1000 }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* app(world)
+          const { sid } = decodeJwt(yield* hintOf(world, client))
+          yield* TestClock.adjust("13 days")
+          yield* world.services.storage.sweep(yield* currentInstant, 1000)
+          yield* pressed(world, yield* asked(world, {}))
+          yield* delivered(world)
+          expect(web.posted.map((sent) => decodeJwt(tokenIn(sent)))).toMatchObject([{ sub: "alice", sid }])
+        }),
+      { ...signsIn, policy, documents: web.layer() }
+    )
+  })
+
   test("tells no client of another session, person or client, and writes no call where none wants to know", () =>
     atSignIn(
       Effect.fnUntraced(function* (world, web) {
