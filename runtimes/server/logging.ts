@@ -60,6 +60,13 @@ export const logging = (format: LogFormat): Layer.Layer<never> =>
     ? Layer.mergeAll(untraced, Logger.layer([Logger.consolePretty()]), Layer.succeed(Logger.LogToStderr, true))
     : Layer.merge(untraced, Logger.layer([Logger.withConsoleError(formatLine)]))
 
+/** By what each kind of our credentials begins (`core/token/FORMAT.md`), and a JWT. */
+const credential = /(tsr_[a-z]{2}_)[\w-]+|(eyJ)[\w-]+\.[\w.-]+/g
+
+/** A caller may have put a credential into the path by mistake: its kind is told, and nothing else of it. */
+const withoutCredentials = (path: string): string =>
+  path.replace(credential, (_, own?: string, jwt?: string) => `${own ?? jwt}...`)
+
 /** One request as it went. No query and no header: codes, links and tokens travel there. */
 interface Access {
   readonly method: string
@@ -82,7 +89,7 @@ export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResp
     return (answer: HttpResponse) => {
       const access = {
         method,
-        path: withoutSessionPath(path),
+        path: withoutCredentials(withoutSessionPath(path)),
         status: answer.status,
         milliseconds: Math.round((performance.now() - start) * 10) / 10,
         requestId: answer.headers.find(([name]) => name === "x-request-id")?.[1],

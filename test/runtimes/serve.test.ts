@@ -361,6 +361,11 @@ describe("tessera serve", () => {
         const requestId = response.headers.get("x-request-id") ?? "none"
         const client = yield* register(server.url)
         const token = yield* tokenOf(server.url, client)
+        const jwt = `${btoa('{"alg":"ES256"}')}.${btoa('{"sub":"ada"}').replaceAll("=", "")}.AAAA`
+        // Where they do not belong.
+        for (const text of [client.client_secret, token, jwt]) {
+          yield* Effect.promise(() => fetch(`${server.url}/oauth/register/${text}`))
+        }
         yield* killed(server, "SIGTERM")
         const lines = server.child.stderr().trim().split("\n")
         // A line that is no JSON fails right here.
@@ -376,7 +381,8 @@ describe("tessera serve", () => {
           peer: "127.0.0.1",
           level: "Info"
         })
-        for (const secret of [client.client_secret, token, "in-the-query"]) {
+        expect(entries.flatMap(({ path = [] }) => path)).toContain("/oauth/register/tsr_at_...")
+        for (const secret of [client.client_secret, token, jwt, "in-the-query"]) {
           expect(server.child.stderr()).not.toContain(secret)
         }
       })
