@@ -1,5 +1,6 @@
 /** `tessera`: an authorization server in one call, for a host with users and a store. `tessera/core` has its parts. */
 
+export { SecretRefused } from "../core/client/ClientSecret.ts"
 export { OtherIssuer } from "../core/engine/Openings.ts"
 export type { ConsentPage } from "../core/pages/Consent.ts"
 export type { AuditEntry } from "../core/ports/Audit.ts"

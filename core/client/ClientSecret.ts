@@ -68,10 +68,20 @@ export const liveSecrets = ({ credential }: Client, now: Instant): ReadonlyArray
 /** Longer than any change-over; a client that needs more makes the change again. */
 export const longestKept: Millis = 90 * day
 
+const whyNone = {
+  no_secret: "This client has no secret: it is public, or it signs.",
+  two: "Two secrets of this client work already: drop the older one first.",
+  kept_too_long: `A secret is kept for ${longestKept / day} days at most.`
+}
+
 export class SecretRefused extends Schema.TaggedError<SecretRefused>()("SecretRefused", {
   /** `no_secret`: the client proves itself otherwise, or not at all. `two`: one of two has to end first. */
   reason: Schema.Literals(["no_secret", "two", "kept_too_long"])
-}) {}
+}) {
+  override get message(): string {
+    return whyNone[this.reason]
+  }
+}
 
 /** The client with a new secret. The one that it has works for as long as it is kept, or ends now. */
 export const withNewSecret = (

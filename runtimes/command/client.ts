@@ -3,7 +3,7 @@ import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, isKnown, makerOf, shownIdentifier } from "../../core/client/Client.ts"
 import { type ClientIdentifier, clientKey, readClientIdentifier } from "../../core/client/ClientIdentifier.ts"
-import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
+import { type LiveSecret, liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, registrationFields } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation, longestRecord } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
@@ -387,13 +387,6 @@ const secretLines = (live: ReadonlyArray<LiveSecret>): ReadonlyArray<string> =>
 const secretsShown = (live: ReadonlyArray<LiveSecret>) =>
   live.map(({ mark, until }) => ({ secret: mark, until: until === null ? null : new Date(until).toISOString() }))
 
-/** Why a client gets no other secret, in words. */
-const whyNone: Readonly<Record<SecretRefused["reason"], string>> = {
-  no_secret: "This client has no secret: it is public, or it signs.",
-  two: "Two secrets of this client work already: drop the older one first.",
-  kept_too_long: `A secret is kept for ${longestKept / 86_400_000} days at most.`
-}
-
 const newSecret = Command.make(
   "new",
   {
@@ -410,8 +403,8 @@ const newSecret = Command.make(
       Effect.gen(function* () {
         const clientId = yield* readId(given.id)
         const made = yield* makeSecret(services, auditContext, clientId, Duration.toMillis(given.keep)).pipe(
-          Effect.catchTag("SecretRefused", ({ reason }) =>
-            Effect.fail(reason === "kept_too_long" ? misused(whyNone[reason]) : refused(whyNone[reason]))
+          Effect.catchTag("SecretRefused", ({ message, reason }) =>
+            Effect.fail(reason === "kept_too_long" ? misused(message) : refused(message))
           )
         )
         if (made === "unknown") return yield* unknown

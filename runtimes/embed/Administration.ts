@@ -3,6 +3,7 @@ import type { OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Services } from "../../core/http/Route.ts"
 import type { StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { type NamesOf, strangerIn } from "../serve/options.ts"
 import { type BadOption, badArgument } from "./Options.ts"
 
 /** What looking after grants, clients and keys takes. */
@@ -36,6 +37,8 @@ export interface Paging {
   readonly limit?: number
 }
 
+const pagingNames: NamesOf<Paging> = { after: true, limit: true }
+
 const mostAtOnce = 1000
 
 interface Page {
@@ -45,6 +48,9 @@ interface Page {
 
 /** Stores differ in what they make of null and NaN, so that they get neither. `list`: the method that was called. */
 export const pageAsked = (list: string, paging: Paging | null): Effect.Effect<Page, BadOption> => {
+  const stranger = strangerIn(paging ?? {}, pagingNames)
+  // Without its `after`, each page is the first: a host that asks until there is no `next` would never end.
+  if (stranger !== undefined) return Effect.fail(badArgument(`${list} ${stranger}`, "is nothing that it knows"))
   const after: unknown = paging?.after ?? undefined
   const limit: unknown = paging?.limit ?? 100
   if (after !== undefined && typeof after !== "string") {

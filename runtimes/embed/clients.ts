@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { authMethodOf, type Client, displayName, identifierOf, isKnown, makerOf } from "../../core/client/Client.ts"
 import { readClientIdentifier, readClientKey } from "../../core/client/ClientIdentifier.ts"
-import { liveSecrets } from "../../core/client/ClientSecret.ts"
+import { liveSecrets, longestKept } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { longestRecord } from "../../core/client/register.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
@@ -22,8 +22,9 @@ import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
+import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
-import { badArgument } from "./Options.ts"
+import { type BadOption, badArgument } from "./Options.ts"
 
 /** A registered application. */
 export interface RegisteredClient {
@@ -67,6 +68,10 @@ export interface NewClient {
   readonly secret: string | undefined
 }
 
+export interface NewSecretOptions {
+  readonly keepFor?: number
+}
+
 /** Promises reject with the tagged errors of the core: `StorageUnavailable`, `Contended`, and what `register` names. */
 export interface ClientsApi {
   /** Rejects with `InvalidClientMetadata` or `InvalidRedirectUri` where the registration endpoint would refuse it. */
@@ -85,9 +90,10 @@ export interface ClientsApi {
   readonly refuse: (id: string) => Promise<boolean>
   /**
    * Another secret, shown this once. The present one works for `keepFor` milliseconds beside it; 0, which is the default,
-   * ends it now. Rejects with `SecretRefused` where two work already. `undefined`: there is no such client.
+   * ends it now, and 90 days are the most. Rejects with `SecretRefused` where two work already, or it has none.
+   * `undefined`: there is no such client.
    */
-  readonly newSecret: (id: string, options?: { readonly keepFor?: number }) => Promise<string | undefined>
+  readonly newSecret: (id: string, options?: NewSecretOptions) => Promise<string | undefined>
   /** Ends the older of two secrets now. `false`: there is no such client. */
   readonly dropSecret: (id: string) => Promise<boolean>
   /**
@@ -114,6 +120,21 @@ export interface ClientsApi {
   /** Takes them again. `false`: it was not blocked. */
   readonly unblockHost: (host: string) => Promise<boolean>
   readonly blockedHosts: () => Promise<ReadonlyArray<string>>
+}
+
+const secretNames: NamesOf<NewSecretOptions> = { keepFor: true }
+
+/** A misspelt name must not be passed over: it would end the present secret. */
+const readKeepFor = (options: NewSecretOptions): Effect.Effect<number, BadOption> => {
+  if (!isObject(options)) return Effect.fail(badArgument("clients.newSecret", "has to be given an object"))
+  const stranger = strangerIn(options, secretNames)
+  if (stranger !== undefined) {
+    return Effect.fail(badArgument(`clients.newSecret ${stranger}`, "is nothing that it knows"))
+  }
+  const keepFor: unknown = options.keepFor ?? 0
+  return typeof keepFor === "number" && keepFor >= 0 && keepFor <= longestKept
+    ? Effect.succeed(keepFor)
+    : Effect.fail(badArgument("clients.newSecret keepFor", "has to be milliseconds, of 90 days at most"))
 }
 
 const isFormat = Schema.is(AccessTokenFormat)
@@ -199,9 +220,10 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     enable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "enabled"))),
     approve: (id) => run(answering(id, "approved")),
     refuse: (id) => run(answering(id, "refused")),
-    newSecret: (id, { keepFor = 0 } = {}) =>
+    newSecret: (id, options = {}) =>
       run(
         Effect.gen(function* () {
+          const keepFor = yield* readKeepFor(options)
           const clientId = readClientKey(id)
           if (Option.isNone(clientId)) return undefined
           const made = yield* makeSecret(services, auditContext, clientId.value, keepFor)

@@ -7,7 +7,7 @@ import * as memory from "../../adapters/memory/Memory.ts"
 import { layerAtOnce } from "../../adapters/memory/MemoryStorage.ts"
 import * as sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
+import { type EmbeddedTessera, SecretRefused } from "../../runtimes/tessera.ts"
 import { bearer, issuer, letIn, letInAs, machine, redirectUri, testClock, withHost } from "./host.ts"
 
 const needs = { scopes: ["api"] }
@@ -59,10 +59,28 @@ describe("clients", () => {
       expect(second).not.toBe(secret)
       const [newer, older] = (await clients.get(client.id))?.secrets ?? []
       expect([newer?.until, older?.until]).toEqual([undefined, expect.any(Date)])
-      await expect(clients.newSecret(client.id)).rejects.toMatchObject({ _tag: "SecretRefused", reason: "two" })
+      await expect(clients.newSecret(client.id)).rejects.toBeInstanceOf(SecretRefused)
       expect(await clients.dropSecret(client.id)).toBe(true)
       expect((await clients.get(client.id))?.secrets).toEqual([{ mark: newer?.mark ?? "", until: undefined }])
       expect([await clients.newSecret("nobody"), await clients.dropSecret("nobody")]).toEqual([undefined, false])
+    }))
+
+  test("keep their secret where another is asked for in words that are none", () =>
+    withHost({}, async ({ clients }) => {
+      const { client } = await clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      type Asked = Parameters<typeof clients.newSecret>[1]
+      for (const [option, asked] of [
+        ["clients.newSecret keep", { keep: 1000 }],
+        ["clients.newSecret", "7 days"],
+        ["clients.newSecret", null],
+        ...["7 days", Number.NaN, -1, Number.POSITIVE_INFINITY, 91 * 86_400_000].map(
+          (keepFor) => ["clients.newSecret keepFor", { keepFor }] as const
+        )
+      ] as const) {
+        // What JavaScript lets through.
+        expect(await failure(clients.newSecret(client.id, asked as Asked))).toMatchObject({ _tag: "BadOption", option })
+      }
+      expect((await clients.get(client.id))?.secrets).toEqual([...client.secrets])
     }))
 
   test("have one secret again once the older one has ended", async () => {
@@ -456,6 +474,8 @@ describe("a page of a list", () => {
               message: expect.stringMatching(new RegExp(`^${method} ${option} has to be `))
             })
           }
+          const misspelt = { afer: "the next of a page" } as Paging
+          expect(await failure(list(misspelt))).toMatchObject({ _tag: "BadOption", option: `${method} afer` })
         }
         // JavaScript lets this through as well.
         const none = { limit: null, after: null } as unknown as Paging
