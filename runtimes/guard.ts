@@ -22,5 +22,5 @@ export type {
   OwnMetadata,
   RemoteGuardOptions
 } from "./guard/RemoteGuardOptions.ts"
-export { type RemoteGuard, remoteGuard } from "./guard/remoteGuard.ts"
+export { type AuditLine, type RemoteGuard, remoteGuard } from "./guard/remoteGuard.ts"
 export type { ProofStorage } from "./guard/SeenProofs.ts"

@@ -2,7 +2,7 @@ import { Clock, Effect, Option, Result } from "effect"
 import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
-import type { AuditEvent } from "../../core/ports/Audit.ts"
+import type { AuditEntry, AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -21,7 +21,7 @@ import { sharesWaiting } from "./sharesWaiting.ts"
 import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
 /** The audit stream has the id of the client's record, introspection what the client goes by. */
-const isOf = (client: string, caller: Caller): boolean =>
+const isOf = (client: string | undefined, caller: Caller): boolean =>
   caller._tag !== "ApiKey" && Option.getOrUndefined(readClientKey(caller.client)) === client
 
 /** No answer tells whose grant an exchanged token is of: it ends with that one's client, too. */
@@ -29,27 +29,42 @@ const isExchanged = (caller: Caller): boolean => caller._tag === "User" && calle
 
 const anybody = (): boolean => true
 
+/** A line of the audit stream of a server that runs on its own, as `JSON.parse` gives it, as far as a guard goes by it. */
+export interface AuditLine {
+  readonly event: string
+  readonly grant?: string
+  readonly client?: string
+  readonly change?: string
+}
+
+const lineOf = (heard: AuditEvent | AuditEntry | AuditLine): AuditLine => {
+  if ("_tag" in heard) return { ...heard, event: heard._tag }
+  const { event } = heard
+  return typeof event === "string" ? { ...heard, event } : lineOf(event)
+}
+
 /**
  * Whose tokens an event of the audit stream may have ended; `undefined` where it ends none. Where an answer does not tell
  * what the event is about, all go that it may be about.
  */
-const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
-  switch (event._tag) {
+const endedBy = ({ change, client, event, grant }: AuditLine): ((caller: Caller) => boolean) | undefined => {
+  switch (event) {
     case "GrantRevoked":
     case "TokenRevoked":
     case "KeyRevoked":
-      return (caller) => caller.grant === event.grant
+      return (caller) => caller.grant === grant
     case "ClientDeleted":
     case "ClientChanged":
-      return (caller) => isOf(event.client, caller) || isExchanged(caller)
+      return (caller) => isOf(client, caller) || isExchanged(caller)
     case "IssuerChanged":
     case "IssuerRemoved":
       return (caller) => caller._tag === "User"
     case "SigningKeysChanged":
-      return event.change === "withdrawn" ? (caller) => caller._tag !== "ApiKey" : undefined
+      return change === "withdrawn" ? (caller) => caller._tag !== "ApiKey" : undefined
     case "WorkspaceChanged":
-      return event.change === "disabled" ? anybody : undefined
+      return change === "disabled" ? anybody : undefined
     case "WorkspaceMoved":
+    case "EventsLost":
       return anybody
     default:
       return undefined
@@ -62,8 +77,11 @@ export interface RemoteGuard extends Guard {
   readonly forget: (token: string) => void
   /** The same for all tokens of a person, a client …, for hosts that hear of revocations. */
   readonly forgetWhere: (revoked: (caller: Caller) => boolean) => void
-  /** An event of the authorization server's audit stream, however it got here: what it ended is asked about anew. */
-  readonly hear: (event: AuditEvent) => void
+  /**
+   * An event of the authorization server's audit stream, however it got here: what it ended is asked about anew. A line of
+   * the stream, or what `audit` of `createTessera` was told, or the event in that.
+   */
+  readonly hear: (heard: AuditEvent | AuditEntry | AuditLine) => void
   readonly clear: () => void
   /** Closes what `seenProofs` opened. */
   readonly close: () => Promise<void>
@@ -241,8 +259,8 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
       cache.delete(name)
     },
     forgetWhere,
-    hear: (event: AuditEvent) => {
-      const ended = endedBy(event)
+    hear: (heard) => {
+      const ended = endedBy(lineOf(heard))
       if (ended !== undefined) forgetWhere(ended)
     },
     clear: () => {

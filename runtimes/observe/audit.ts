@@ -240,7 +240,7 @@ const told = (event: AuditEvent): Told => {
   }
 }
 
-const lineOf = ({ at, event, requestId, workspace }: AuditEntry): AuditLine => ({
+export const lineOf = ({ at, event, requestId, workspace }: AuditEntry): AuditLine => ({
   time: new Date(at).toISOString(),
   workspace,
   requestId,

@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test"
 import * as memory from "../../adapters/memory/MemoryStorage.ts"
 import { clientKey, DocumentAddress } from "../../core/client/ClientIdentifier.ts"
 import { ClientId } from "../../core/rules/Id.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import type { Guard } from "../../runtimes/guard.ts"
+import { lineOf } from "../../runtimes/observe/audit.ts"
 import type { AuditEntry, CreateOptions, EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { bearer, letIn, letInAs, machine, registersItself } from "../embed/host.ts"
 import { t0 } from "../given/World.ts"
@@ -418,9 +420,15 @@ describe("what it remembers", () => {
         [{ _tag: "SignedOut", account: "ada" }, []]
       ]
       for (const [event, names] of rows) {
-        guard.hear(event)
-        expect<unknown>([event, await askedAnew()]).toEqual([event, names])
+        const entry = { at: t0, workspace: WorkspaceId.make("main"), requestId: "one", event }
+        // As hosts hand it on: the event alone, all that they are told, or what stands in a server's file.
+        for (const heard of [event, entry, JSON.parse(JSON.stringify(lineOf(entry)))]) {
+          guard.hear(heard)
+          expect<unknown>([heard, await askedAnew()]).toEqual([heard, names])
+        }
       }
+      guard.hear({ event: "EventsLost" })
+      expect(await askedAnew()).toEqual(all)
     }))
 
   test("is bounded, and made-up tokens push no good one out", () =>
