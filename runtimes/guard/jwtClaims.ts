@@ -48,7 +48,6 @@ export interface Expected {
 export interface Said {
   readonly kid: string
   readonly caller: Exclude<Caller, { readonly _tag: "ApiKey" }>
-  readonly jti: string
   /** What the caller's scopes imply beyond themselves. */
   readonly implied: ReadonlyArray<string>
   /** The key that it is bound to; `null`: it is a bearer token. */
@@ -87,7 +86,6 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
     grant,
     iat,
     iss,
-    jti,
     nbf = iat,
     place,
     principal,
@@ -112,7 +110,6 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   }
   return Result.succeed({
     kid,
-    jti,
     implied: namesIn(decoded.success.implied_scope ?? ""),
     binding: cnf === undefined ? null : { thumbprint: cnf.jkt },
     caller:

@@ -3,12 +3,11 @@ import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { readJws, type UnverifiedJws } from "../../core/codec/Jws.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
+import type { Needs } from "../../core/oauth/presented/guard.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
-import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
-import { type Checked, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
+import { type Checked, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { introspect } from "./introspect.ts"
 import { type JwtGuardOptions, readOptions } from "./JwtGuardOptions.ts"
 import { readSaid, type Said } from "./jwtClaims.ts"
@@ -16,12 +15,10 @@ import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { RemoteKeys } from "./RemoteKeys.ts"
 import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
 import { sharesWaiting } from "./sharesWaiting.ts"
-import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
+import { makeShown, notNow } from "./shown.ts"
 
 /** Tokens whose signature held lately, and grants that stood. */
 const kept = 10_000
-
-const refuse = (response: HttpResponse) => ({ _tag: "Refused", response }) as const
 
 const invalid = (reason: InvalidToken["reason"]) => new InvalidToken({ reason })
 
@@ -43,7 +40,7 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
   const fetchIt = options.fetch ?? ((url, init) => fetch(url, init))
   const signatures = makeSignatures()
   const seen = options.seenProofs === undefined ? makeSeenHere() : makeSeenInStore(options.seenProofs)
-  const shown = makeShown(seen)
+  const shown = makeShown(read, seen, clock)
   const verified = new LruMap<string, { readonly kid: string }>(kept)
   const { asking } = read
   const within = asking?.within ?? 0
@@ -122,39 +119,23 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     return stood === false ? (questions.get(name) ?? begin([name], text, name, grant)) : stood
   }
 
-  const metadataFor = ({ resource }: Needs) => {
-    if (resource === undefined) return read.resourceMetadata
-    return resource.startsWith("/") ? read.issuerMetadata + resource : resourceMetadataUrl(resource)
-  }
-
   const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
-    const refusal = (fault: Parameters<typeof refusalTo>[2]) => refusalTo(needs, metadataFor(needs), fault)
     const now = clock.currentTimeMillisUnsafe()
-    const presented = shown.read(call, needs, read.resource, now)
-    if (presented === undefined) return refuse(notNow)
-    if (isFault(presented)) return refusal(presented)
+    const presented = shown.read(call, needs)
+    if ("_tag" in presented) return presented
     const { text } = presented
     const jws = readJws(text)
-    if (jws === undefined) return refusal(invalid("malformed"))
+    if (jws === undefined) return shown.refuse(needs, invalid("malformed"))
     const said = readSaid(jws, { ...read, now })
-    if (Result.isFailure(said)) return refusal(said.failure)
+    if (Result.isFailure(said)) return shown.refuse(needs, said.failure)
     const name = digestOf(text)
     const signed = await isSigned(jws, name, said.success)
-    if (signed === undefined) return refuse(notNow)
-    if (!signed) return refusal(invalid("forged"))
+    if (signed === undefined) return notNow
+    if (!signed) return shown.refuse(needs, invalid("forged"))
     const stood = await stands(text, name, said.success)
-    if (stood === undefined) return refuse(notNow)
-    if (!stood) return refusal(invalid("revoked"))
-    const proven = await shown.prove(presented, said.success.binding, clock.currentTimeMillisUnsafe())
-    if (proven !== true) return proven === undefined ? refuse(notNow) : refusal(proven)
-    const { caller, implied } = said.success
-    const enough = needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
-    const reached = checkReach(read.resource, call.path, needs, caller, { resources: caller.resources, enough })
-    const wanting = Result.isSuccess(reached) ? authenticationFault(needs, caller, now) : undefined
-    if (wanting !== undefined) return refusal(wanting)
-    return Result.isSuccess(reached)
-      ? { _tag: "Admitted", principal: copyOf(reached.success) }
-      : refusal(reached.failure)
+    if (stood === undefined) return notNow
+    if (!stood) return shown.refuse(needs, invalid("revoked"))
+    return shown.admit(call, needs, presented, said.success, now)
   }
 
   return { ...guardOf(check), close: seen.close }

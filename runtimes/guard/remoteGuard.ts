@@ -1,14 +1,14 @@
 import { Clock, Effect, Option, Result } from "effect"
 import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
+import type { Needs } from "../../core/oauth/presented/guard.ts"
 import type { AuditEntry, AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
-import { resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
+import { withoutEndSlash } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { pathOf } from "../serve/request.ts"
 import { AnswerCache } from "./AnswerCache.ts"
-import { type Caller, type Checked, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
+import { type Caller, type Checked, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { type Answer, introspect } from "./introspect.ts"
 import {
   type IntrospectionFailure,
@@ -18,7 +18,7 @@ import {
 } from "./RemoteGuardOptions.ts"
 import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
 import { sharesWaiting } from "./sharesWaiting.ts"
-import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
+import { makeShown, notNow } from "./shown.ts"
 
 /** The audit stream has the id of the client's record, introspection what the client goes by. */
 const isOf = (client: string | undefined, caller: Caller): boolean =>
@@ -129,8 +129,6 @@ const metadataResponse = ({ method }: Request, document: OwnMetadata["document"]
     : new Response(null, { status: 405, headers: { ...headers, allow: "GET, HEAD, OPTIONS" } })
 }
 
-const refuse = (response: HttpResponse) => ({ _tag: "Refused", response }) as const
-
 /**
  * RFC 7662: asks the authorization server what a token is, and remembers the answer for a few seconds. Throws
  * `BadGuardOption`, which names the option, and nothing else.
@@ -145,7 +143,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const flights = new Map<string, Flight>()
   const shares = sharesWaiting()
   const seen = options.seenProofs === undefined ? makeSeenHere() : makeSeenInStore(options.seenProofs)
-  const shown = makeShown(seen)
+  const shown = makeShown(read, seen, clock)
 
   const noteFailed = (cause: unknown) => Effect.logError("onFailure failed", cause)
 
@@ -210,39 +208,22 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     return outcome
   }
 
-  const metadataFor = ({ resource }: Needs) => {
-    if (resource === undefined) return read.resourceMetadata
-    return resource.startsWith("/") ? read.issuerMetadata + resource : resourceMetadataUrl(resource)
-  }
-
   const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
-    const refusal = (fault: Parameters<typeof refusalTo>[2]) => refusalTo(needs, metadataFor(needs), fault)
-    const presented = shown.read(call, needs, read.resource, clock.currentTimeMillisUnsafe())
-    if (presented === undefined) return refuse(notNow)
-    if (isFault(presented)) return refusal(presented)
+    const presented = shown.read(call, needs)
+    if ("_tag" in presented) return presented
     const token = presented.text
-    if (token.length > longestToken) return refusal(new InvalidToken({ reason: "malformed" }))
+    if (token.length > longestToken) return shown.refuse(needs, new InvalidToken({ reason: "malformed" }))
     const name = digestOf(token)
     const now = clock.currentTimeMillisUnsafe()
     const known = cache.get(name, now)
     const outcome: Outcome = known === undefined ? await ask(name, token, now) : Result.succeed(known)
-    if (Result.isFailure(outcome)) return refuse(notNow)
+    if (Result.isFailure(outcome)) return notNow
     const { binding, caller, implied } = outcome.success
-    if (caller === undefined) return refusal(new InvalidToken({ reason: "unknown" }))
+    if (caller === undefined) return shown.refuse(needs, new InvalidToken({ reason: "unknown" }))
     if (caller.expiresAt !== null && caller.expiresAt <= clock.currentTimeMillisUnsafe()) {
-      return refusal(new InvalidToken({ reason: "expired" }))
+      return shown.refuse(needs, new InvalidToken({ reason: "expired" }))
     }
-    const proven = await shown.prove(presented, binding, clock.currentTimeMillisUnsafe())
-    if (proven !== true) return proven === undefined ? refuse(notNow) : refusal(proven)
-    const reached = checkReach(read.resource, call.path, needs, caller, {
-      resources: caller.resources,
-      enough: needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
-    })
-    const wanting = Result.isSuccess(reached) ? authenticationFault(needs, caller, now) : undefined
-    if (wanting !== undefined) return refusal(wanting)
-    return Result.isSuccess(reached)
-      ? { _tag: "Admitted", principal: copyOf(reached.success) }
-      : refusal(reached.failure)
+    return shown.admit(call, needs, presented, { binding, caller, implied }, now)
   }
 
   const forgetWhere = (revoked: (caller: Caller) => boolean) => {
