@@ -56,7 +56,7 @@ const mayMake = Effect.fnUntraced(function* (path: string): Effect.fn.Return<voi
 })
 
 /** The start appends to it, and makes the file, but not its folder. */
-export const examineAuditFile = (path: string): Effect.Effect<Finding> => {
+const examineAuditFile = (path: string): Effect.Effect<Finding> => {
   const what = "audit"
   const wrong = ({ message }: { readonly message: string }): Effect.Effect<Finding> =>
     Effect.succeed(bad(what, message, "Look at the path in AUDIT, and at who may write there."))
@@ -87,7 +87,7 @@ const unwritable =
     Effect.succeed(bad(what, message, "Let the user that the server runs as write there, or set DATABASE_URL."))
 
 /** Looks, and makes nothing: what is not there yet, the first start makes. */
-export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
+const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
   const what = "seal keys"
   if (Option.isSome(settings.sealKeys)) {
     return Effect.succeed(good(what, `${settings.sealKeys.value.length} in SEAL_KEYS`))
@@ -445,7 +445,7 @@ const examineForwarded = Effect.fnUntraced(function* ({ workspace }: Settings, s
 const alone = (finding: Finding): ReadonlyArray<Finding> => [finding]
 
 /** The store, and, where it answers, what can only be seen in its records. */
-export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<Finding>> => {
+const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<Finding>> => {
   const what = "storage"
   const { database } = settings
   if (!database.kind.lasts) {
@@ -521,7 +521,7 @@ const releasedAfter = Date.UTC(2026, 0, 1)
 const tolerated = 5000
 
 /** The clock of this machine decides expiry, so it has to be right, and to agree with that of the file system. */
-export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
+const examineClock = (settings: Settings): Effect.Effect<Finding> =>
   Effect.gen(function* () {
     const what = "clock"
     const now = Date.now()
@@ -537,7 +537,7 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
   })
 
 /** Which workspaces there are beside that of `BASE_URL`. */
-export const examineWorkspaces = ({ hosting, workspace }: Settings): Finding => {
+const examineWorkspaces = ({ hosting, workspace }: Settings): Finding => {
   const what = "workspaces"
   switch (hosting._tag) {
     case "One":
@@ -554,13 +554,13 @@ export const examineWorkspaces = ({ hosting, workspace }: Settings): Finding => 
 }
 
 /** Who gets how far without an owner. */
-export const examineStrangers = (settings: Settings): Finding =>
+const examineStrangers = (settings: Settings): Finding =>
   hasOpenAccess(settings)
     ? doubtful("open access", openAccessWarning, openAccessAdvice)
     : good("open access", "only clients of an owner, or on this machine, call the API as the workspace")
 
 /** Whether the addresses that limits count are those of callers. */
-export const examineProxies = ({ trustedProxies, workspace }: Settings): Finding =>
+const examineProxies = ({ trustedProxies, workspace }: Settings): Finding =>
   trustedProxies !== noProxies || isLoopbackHost(new URL(workspace.issuer).hostname)
     ? good("proxies", trustedProxies === noProxies ? "none is trusted" : "those of TRUSTED_PROXIES say who calls")
     : doubtful(
@@ -572,7 +572,7 @@ export const examineProxies = ({ trustedProxies, workspace }: Settings): Finding
 const readMetadata = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ issuer: Schema.String })))
 
 /** Only this machine is asked: whether the world reaches the base URL can't be seen from here. */
-export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
+const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
   Effect.gen(function* () {
     const what = "address"
     const { workspace } = settings
@@ -614,10 +614,6 @@ export const doctor = Command.make("doctor", { json }, (given) =>
       return yield* misused("The server can't start like this.")
     }
     const settings = read.success
-    const { examineAddress, examineClock, examineSealKeys, examineStorage, examineStrangers } = yield* Effect.promise(
-      () => import("./doctor.ts")
-    )
-    const { examineAuditFile } = yield* Effect.promise(() => import("./doctor.ts"))
     const { audit } = settings.observe
     const findings = [
       good("configuration", "every variable is as it should be"),

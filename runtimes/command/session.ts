@@ -4,10 +4,8 @@ import { endSessions } from "../../core/people/endSessions.ts"
 import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { administer, by, WorkspaceFlag } from "./administration.ts"
-import { json, notFound, print, table } from "./output.ts"
+import { json, notFound, print, table, timeText } from "./output.ts"
 import { findUser, grantsFor, person } from "./user.ts"
-
-const written = (at: number): string => new Date(at).toISOString()
 
 const list = Command.make("list", { person, json }, (given) =>
   administer((administration) =>
@@ -18,8 +16,8 @@ const list = Command.make("list", { person, json }, (given) =>
         (session) => ({
           id: sessionMark(session),
           browser: session.browser ?? null,
-          since: written(session.createdAt),
-          lastUsed: written(lastUseOf(session))
+          since: timeText(session.createdAt),
+          lastUsed: timeText(lastUseOf(session))
         })
       )
       yield* print(

@@ -73,7 +73,7 @@ export const sealKeys = Command.make("seal-keys").pipe(
 )
 
 /** What a server with these settings would answer at `/openapi.json`: from the same application, over nothing. */
-export const describeApi = (settings: Settings) =>
+const describeApi = (settings: Settings) =>
   Effect.flatMap(Effect.orDie(Effect.fromResult(memory.at("memory:"))), (database) =>
     Tessera.pipe(
       Effect.map(({ services }) => openApiDocument(services, settings.workspace)),
@@ -84,7 +84,6 @@ export const describeApi = (settings: Settings) =>
 export const openapi = Command.make("openapi", {}, () =>
   Effect.gen(function* () {
     const settings = yield* readSettings
-    const { describeApi } = yield* Effect.promise(() => import("./upkeep.ts"))
     yield* Console.log(JSON.stringify(yield* describeApi(settings), undefined, 2))
   }).pipe(Effect.mapError(explain))
 ).pipe(
