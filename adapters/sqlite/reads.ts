@@ -4,23 +4,15 @@ import { freeze } from "../records/freeze.ts"
 import { type Connection, rollback } from "./Connection.ts"
 import type { Found, Write } from "./RecordTable.ts"
 
-const open = new Set<() => void>()
-
-/** Registers an assumption that lasts until the turn ends, or until a write calls `end` earlier. */
-const openTurn = (end: () => void): void => {
-  open.add(end)
-}
-
-const closeTurn = (end: () => void): void => {
-  open.delete(end)
-}
+/** What ends the turns that are open: an assumption lasts until its turn ends, or until a write ends it earlier. */
+const openTurns = new Set<() => void>()
 
 /**
  * Call before a write, because a read in the same turn has to see it. Ends the turns of all stores of this process,
  * which may share a file.
  */
 export const endTurns = (): void => {
-  for (const end of open) end()
+  for (const end of openTurns) end()
 }
 
 /** Throws what the statement or the driver throws. */
@@ -40,7 +32,7 @@ export const shareReads = (connection: Connection): SharedRead => {
   const end = () => {
     if (!isShared) return
     isShared = false
-    closeTurn(end)
+    openTurns.delete(end)
     try {
       commit.run()
     } catch {
@@ -60,7 +52,7 @@ export const shareReads = (connection: Connection): SharedRead => {
     if (reads === 2) {
       begin.run()
       isShared = true
-      openTurn(end)
+      openTurns.add(end)
     }
     return statement()
   }
@@ -81,7 +73,7 @@ const watchOthers = (connection: Connection, theyWrote: () => void): (() => void
 
   const end = () => {
     isCaughtUp = false
-    closeTurn(end)
+    openTurns.delete(end)
   }
 
   return () => {
@@ -90,7 +82,7 @@ const watchOthers = (connection: Connection, theyWrote: () => void): (() => void
     if (version !== lastVersion) theyWrote()
     lastVersion = version
     isCaughtUp = true
-    openTurn(end)
+    openTurns.add(end)
     queueMicrotask(end)
   }
 }
