@@ -57,22 +57,25 @@ export interface Place {
   readonly sealedBefore?: boolean
 }
 
+const sealPurposes = [
+  "token",
+  "ticket",
+  "request",
+  "device",
+  "user_code",
+  "form",
+  "session",
+  "sender",
+  "signing",
+  "stamp",
+  "nonce",
+  "client",
+  "secret",
+  "registration"
+] as const
+
 /** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
-export type SealPurpose =
-  | "token"
-  | "ticket"
-  | "request"
-  | "device"
-  | "user_code"
-  | "form"
-  | "session"
-  | "sender"
-  | "signing"
-  | "stamp"
-  | "nonce"
-  | "client"
-  | "secret"
-  | "registration"
+export type SealPurpose = (typeof sealPurposes)[number]
 
 const utf8 = new TextEncoder()
 
@@ -123,22 +126,9 @@ const forPurpose = (key: SealKey, purpose: SealPurpose): ForPurpose => ({
   before: derivedBy(key, ({ id }) => `tessera 1 ${purpose} ${id}`)
 })
 
-const purposesOf = (key: SealKey): Purposes => ({
-  token: forPurpose(key, "token"),
-  ticket: forPurpose(key, "ticket"),
-  request: forPurpose(key, "request"),
-  device: forPurpose(key, "device"),
-  user_code: forPurpose(key, "user_code"),
-  form: forPurpose(key, "form"),
-  session: forPurpose(key, "session"),
-  sender: forPurpose(key, "sender"),
-  signing: forPurpose(key, "signing"),
-  stamp: forPurpose(key, "stamp"),
-  nonce: forPurpose(key, "nonce"),
-  client: forPurpose(key, "client"),
-  secret: forPurpose(key, "secret"),
-  registration: forPurpose(key, "registration")
-})
+const purposesOf = (key: SealKey): Purposes =>
+  // With all of the list that `SealPurpose` is made of.
+  Object.fromEntries(sealPurposes.map((purpose) => [purpose, forPurpose(key, purpose)])) as Purposes
 
 export const makeSealer = (ring: KeyRing): Sealer => {
   const byId = new Map(ring.map((key) => [key.id, key]))
