@@ -2,7 +2,7 @@ import { base64Url } from "../codec/Base64Url.ts"
 import type { Mac } from "../codec/Sha256.ts"
 import { type AuthenticationAsked, isTooOld, isTooWeak, mayBe } from "../grant/Authentication.ts"
 import type { Call, Services } from "../http/Route.ts"
-import { addressOf } from "../http/returnUrl.ts"
+import { addressOf, returnUrlOf } from "../http/returnUrl.ts"
 import type { SignedIn, SignInAsked, SignInHints } from "../ports/ResourceOwner.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Prompts } from "../rules/Prompt.ts"
@@ -163,10 +163,7 @@ export const signInStep = (
     if (isSince(stamp, signedIn) || (asked === "select_account" && wasSeen)) return settled(about, signedIn)
     if (wasSeen) return { _tag: "Missing" }
   }
-  const returnTo =
-    asked === undefined
-      ? addressOf(basePath(call.workspace.issuer) + call.path, call.request.query)
-      : stamped(services, call, asked, signedIn)
+  const returnTo = asked === undefined ? returnUrlOf(call) : stamped(services, call, asked, signedIn)
   const { signInAt, switchAt = signInAt } = services.owner
   const lead = signedIn === undefined ? signInAt : switchAt
   return { _tag: "Ask", at: lead(call.workspace, returnTo, asked, hintsOf(about)), returnTo }
