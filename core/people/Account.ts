@@ -57,6 +57,7 @@ export class AccountRefusal extends Schema.TaggedError<AccountRefusal>()("Accoun
     "email_malformed",
     "email_taken",
     "email_not_invited",
+    "email_spoken_for",
     "name_too_long",
     "password_too_short",
     "password_too_long",

@@ -14,6 +14,8 @@ export const problemOf = (
       return { field: "email", text: "There is already an account with this email. Sign in with it instead." }
     case "email_not_invited":
       return { field: "email", text: "The invitation is for another email address." }
+    case "email_spoken_for":
+      return { field: "email", text: "For this email, an owner has to invite you by it." }
     case "name_too_long":
       return { field: "name", text: "This name is too long." }
     case "password_too_short":

@@ -10,9 +10,10 @@ import { linkSpent } from "../pages/CommonErrors.ts"
 import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { speaksFor } from "../rules/TrustedIssuer.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import { AccountRefusal, type Active, loginIdOf, normaliseEmail } from "./Account.ts"
+import { AccountRefusal, type Active, type Email, loginIdOf, normaliseEmail } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { problemOf } from "./accountProblems.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
@@ -89,11 +90,27 @@ const claimOf = ({ once }: Accounts["Service"], { workspace }: Call, link: Link)
       )
     : Effect.void
 
-const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: Call, link: Link, form: Parameters) {
+/** Whether an issuer that owners trust may say whose an address is: who chose it freely could be taken for its person. */
+const isSpokenFor = ({ openings }: Services, { now, workspace }: Call, email: Email) =>
+  Effect.map(openings.current(workspace, now), ({ trustedIssuers = [] }) =>
+    trustedIssuers.some((trusted) => speaksFor(trusted, email))
+  )
+
+const open = Effect.fnUntraced(function* (
+  services: Services,
+  accounts: Accounts["Service"],
+  call: Call,
+  link: Link,
+  form: Parameters
+) {
   const email = form.get("email") ?? ""
   const typed = normaliseEmail(email)
   if (link._tag === "Invitation" && link.email !== null && typed !== link.email) {
     return yield* new AccountRefusal({ reason: "email_not_invited" })
+  }
+  const isChosen = link._tag === "Invitation" && link.email === null && typed !== undefined
+  if (isChosen && (yield* isSpokenFor(services, call, typed))) {
+    return yield* new AccountRefusal({ reason: "email_spoken_for" })
   }
   const draft = {
     email,
@@ -144,7 +161,7 @@ export const newcomerForm = (services: Services, accounts: Accounts["Service"], 
       yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))
       return draw(services, accounts, call, 403, arrival, { ...typed, problems: { form: outdatedForm } })
     }
-    return yield* open(accounts, call, arrival.link, form).pipe(
+    return yield* open(services, accounts, call, arrival.link, form).pipe(
       Effect.flatMap((account) => welcomeNewcomer(services, accounts, call, arrival.link, account)),
       Effect.catchTag("AccountRefusal", (refusal) => {
         const { field, text } = problemOf(refusal, accounts.policy.passwordLength)

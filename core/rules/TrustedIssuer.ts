@@ -44,6 +44,10 @@ export const TrustedIssuer = Schema.Struct({
 })
 export type TrustedIssuer = typeof TrustedIssuer.Type
 
+/** Whether it may say who has an address. */
+export const speaksFor = ({ domains }: Pick<TrustedIssuer, "domains">, email: string): boolean =>
+  domains === undefined || domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase())
+
 export const TrustedIssuers = Schema.Array(TrustedIssuer).check(
   Schema.isMaxLength(50),
   Schema.makeFilter((all: ReadonlyArray<{ readonly issuer: string }>) => {

@@ -170,6 +170,7 @@ const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
     case "unknown":
       return notFound("There is no such account.")
     case "email_not_invited":
+    case "email_spoken_for":
     case "wrong_password":
     case "link_spent":
     case "oneself":

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { answerAndKeep } from "../../core/grant/Decision.ts"
 import { standardAccountPolicy } from "../../core/people/Account.ts"
 import { makeSetUpLink } from "../../core/people/firstOwner.ts"
 import { networkOf } from "../../core/ports/Limiter.ts"
+import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
@@ -329,6 +331,40 @@ describe("an invitation", () => {
         const { body } = yield* owner.get("/settings/members")
         const lastSignedIn = [...body.matchAll(/Last signed in<\/dt><dd>(.*?)<\/dd>/g)].map(([, text]) => text)
         expect(lastSignedIn).toEqual(Array(3).fill(expect.stringContaining(">just now<")))
+      })
+    ))
+
+  test("for anyone takes no address that a trusted issuer speaks for: its person could come by that issuer", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const { openings } = house.services
+        const workspace = yield* openings.open(house.workspace)
+        const trust = (issuer: string, domains?: readonly [string]) =>
+          openings.trust(workspace, (all) => {
+            const one: TrustedIssuer = {
+              issuer,
+              keys: { _tag: "Fetched", jwksUri: `${issuer}/keys` },
+              people: "known",
+              ...(domains === undefined ? {} : { domains })
+            }
+            return answerAndKeep([...all, one], undefined)
+          })
+        yield* trust("https://login.acme.example", ["acme.example"])
+        const accepts = Effect.fnUntraced(function* (email: string, invited = "") {
+          const link = yield* inviteBy(owner, { email: invited })
+          return (yield* new Browser(house).submit(link, { ...person, email })).status
+        })
+        expect(yield* accepts("bea@ACME.example")).toBe(400)
+        expect(yield* accepts("bea@acme.example", "bea@acme.example")).toBe(303)
+        expect(yield* accepts("cy@example.com")).toBe(303)
+        yield* trust("https://login.example")
+        expect(yield* accepts("di@example.com")).toBe(400)
+        expect(yield* accepts("di@example.com", "di@example.com")).toBe(303)
+        const told = (yield* members(house)).map(({ email }) => String(email)).toSorted()
+        expect(told).toEqual(["ada@example.com", "bea@acme.example", "cy@example.com", "di@example.com"])
       })
     ))
 

@@ -17,7 +17,7 @@ import { InvalidGrant, InvalidScope, InvalidTarget, PortUnavailable } from "../.
 import { narrowResources, type Resources, readResources, scopesTaken, withinResources } from "../../rules/Resource.ts"
 import { commonScopes, grantScopes, isWithin, namesIn, noScopes, type Scopes, scopesNamed } from "../../rules/Scope.ts"
 import { hashOf } from "../../rules/Secret.ts"
-import { type Asserter, asserterOf, isSameAsserter, type TrustedIssuer } from "../../rules/TrustedIssuer.ts"
+import { type Asserter, asserterOf, isSameAsserter, speaksFor, type TrustedIssuer } from "../../rules/TrustedIssuer.ts"
 import { grantType, resource, type Sources } from "./GrantType.ts"
 
 /** RFC 7523 §2.1. */
@@ -130,13 +130,12 @@ const scopesIn = (
   )
 }
 
-const emailIn = (claims: Members, { domains }: TrustedIssuer): Result.Result<string | undefined, InvalidGrant> => {
+const emailIn = (claims: Members, trusted: TrustedIssuer): Result.Result<string | undefined, InvalidGrant> => {
   // Some issuers write it as a text. Whatever says neither yes nor nothing says no.
   const verified = claims.email_verified ?? claims.email_verified === undefined
   const email = verified === true || verified === "true" ? textIn(claims, "email") : undefined
-  if (domains === undefined) return Result.succeed(email)
-  const domain = email?.slice(email.lastIndexOf("@") + 1).toLowerCase()
-  return domain !== undefined && domains.includes(domain) ? Result.succeed(email) : refused("person_unknown")
+  const isTaken = email === undefined ? trusted.domains === undefined : speaksFor(trusted, email)
+  return isTaken ? Result.succeed(email) : refused("person_unknown")
 }
 
 const thumbprintIn = ({ cnf }: Members): string | undefined => {
