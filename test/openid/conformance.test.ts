@@ -163,12 +163,16 @@ describe("OIDC Basic", () => {
       Effect.gen(function* () {
         const client = yield* provenClient(world)
         const { access_token } = yield* identify(world, client, { scope: "openid profile email" })
-        const told = jsonOf(yield* userinfo(world, access_token))
+        const answer = yield* userinfo(world, access_token)
+        const told = jsonOf(answer)
         const headers = bearing(text(access_token))
         const posted = yield* world.send("POST", "/oauth/userinfo", { headers })
         const body = form({ access_token: text(access_token) })
         const inBody = yield* world.send("POST", "/oauth/userinfo", { headers: formHeaders, body })
         expect([jsonOf(posted), jsonOf(inBody)]).toEqual([told, told])
+        for (const one of [answer, posted, inBody]) {
+          expect([one.status, header(one, "content-type")]).toEqual([200, "application/json"])
+        }
         const twice = yield* world.send("POST", "/oauth/userinfo", { headers: { ...headers, ...formHeaders }, body })
         const repeated = yield* world.send("POST", "/oauth/userinfo", { headers: formHeaders, body: `${body}&${body}` })
         for (const wrong of [twice, repeated]) {
