@@ -54,6 +54,18 @@ const hostingOf = ({ hosted, settings }: Administration): Effect.Effect<Hosting,
       )
 }
 
+/** The same, to do something to one of them: that of `BASE_URL`, which the list has too, is none. */
+const hostingFor = Effect.fnUntraced(function* (
+  administration: Administration,
+  id: WorkspaceId,
+  instead = "the server's variables say what it is"
+): Effect.fn.Return<Hosting, CommandFailed> {
+  const hosting = yield* hostingOf(administration)
+  return id === administration.workspace.id
+    ? yield* refused(`${id} is the workspace of BASE_URL: ${instead}.`)
+    : hosting
+})
+
 const noteIn = ({ services }: Administration, workspace: WorkspaceId, event: AuditEvent) =>
   note(services.audit, { workspace, requestId: by }, event)
 
@@ -227,9 +239,12 @@ const change = Command.make(
   ({ from, json, ...given }) =>
     administerAll((administration) =>
       Effect.gen(function* () {
-        const hosting = yield* hostingOf(administration)
+        const hosting = yield* hostingFor(administration, given.id)
         const before = yield* hosting.find(given.id)
         const entry = yield* entryOf({ ...given, issuer: Option.none() }, from)
+        if (entry === undefined && [given.name, given.accent, given.logo].every(Option.isNone)) {
+          return yield* misused("Say what to change: --name, --accent or --logo, or --from which file all of it comes.")
+        }
         const problem = before === undefined || entry === undefined ? undefined : changeProblem(before, entry)
         if (problem !== undefined) return yield* refused(`It is refused: ${problem}`)
         const name = Option.getOrUndefined(given.name)
@@ -250,7 +265,7 @@ const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>
     administerAll((administration) =>
       Effect.gen(function* () {
-        const hosting = yield* hostingOf(administration)
+        const hosting = yield* hostingFor(administration, given.id)
         const changed = yield* hosting.change(given.id, ({ disabled: _, ...found }) =>
           name === "disable" ? { ...found, disabled: true } : found
         )
@@ -263,7 +278,7 @@ const switched = (name: "disable" | "enable", description: string) =>
 const move = Command.make("move", { id, to, json }, (given) =>
   administerAll((administration) =>
     Effect.gen(function* () {
-      const hosting = yield* hostingOf(administration)
+      const hosting = yield* hostingFor(administration, given.id, "`tessera workspace moved` gives it another issuer")
       const found = yield* hosting.find(given.id)
       const problem =
         found === undefined ? undefined : hostingProblem(administration.workspace, { ...found, issuer: given.to })

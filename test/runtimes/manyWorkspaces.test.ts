@@ -170,6 +170,18 @@ describe("a server with workspaces in its storage", () => {
         expect(yield* add("other", "https://other.example", "--accent", "red")).toBe(2)
         expect(yield* add("other", "https://other.example", "--logo", "javascript:alert(1)")).toBe(2)
         expect((yield* run("workspace", "disable", "nobody")).status).toBe(3)
+        // The list has that of `BASE_URL`, too, which these commands are not for.
+        for (const args of [
+          ["disable"],
+          ["enable"],
+          ["change", "--name", "X"],
+          ["move", "--to", "https://x.example"]
+        ]) {
+          const [verb = "", ...flags] = args
+          const { status, stderr } = yield* run("workspace", verb, "default", ...flags)
+          expect([status, stderr]).toEqual([4, expect.stringContaining("BASE_URL")])
+        }
+        expect((yield* run("workspace", "change", "acme")).status).toBe(2)
         expect((yield* run("workspace", "move", "nobody", "--to", "https://x.example")).status).toBe(3)
         expect((yield* run("workspace", "move", "acme", "--to", "https://id.example/login")).status).toBe(4)
         const changed = yield* run(
