@@ -76,8 +76,6 @@ export const choresOf = (options: ChoresOptions) => {
   const { hosted, late, limits, services } = options
   const { each } = hosted
   const { storage, usage } = services
-  const finishRemovals = Effect.void
-  const shareFailures = Effect.void
   const clearRoom = inEach({ each }, ({ id }) => services.clientRoom.clear(id))
   const keepSigningKeys = inEach({ each }, (workspace) =>
     Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
@@ -96,10 +94,8 @@ export const choresOf = (options: ChoresOptions) => {
             clearRoom,
             deliverKnown,
             deliverLogouts,
-            finishRemovals,
             keepSigningKeys,
             limits,
-            shareFailures,
             storage,
             usage
           })

@@ -55,7 +55,7 @@ export interface House {
   readonly usage: Usage
   readonly limits: LimitSharing["Service"]
   /** Tells other processes of failed sign-ins. */
-  readonly shareFailures: Effect.Effect<unknown, unknown>
+  readonly shareFailures?: Effect.Effect<unknown, unknown>
   /** Takes over which workspaces there are. */
   readonly follow?: Effect.Effect<never>
   /** Deletes clients that no person let in, where there are too many. */
@@ -66,7 +66,7 @@ export interface House {
   readonly deliverKnown: Effect.Effect<unknown, unknown>
   readonly deliverLogouts: Effect.Effect<unknown, unknown>
   /** Sees those out who were removed while a process died. */
-  readonly finishRemovals: Effect.Effect<unknown, unknown>
+  readonly finishRemovals?: Effect.Effect<unknown, unknown>
 }
 
 /** What a server does without a request. Never ends by itself. */
@@ -74,11 +74,11 @@ export const housekeeping = ({
   clearRoom,
   deliverKnown,
   deliverLogouts,
-  finishRemovals,
+  finishRemovals = Effect.never,
   follow = Effect.never,
   keepSigningKeys,
   limits,
-  shareFailures,
+  shareFailures = Effect.never,
   storage,
   usage
 }: House): Effect.Effect<never> =>
