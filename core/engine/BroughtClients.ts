@@ -21,7 +21,7 @@ import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
 import { type DocumentHosts, isBanned, takesHost } from "../rules/DocumentHosts.ts"
 import { grantIdOf, idLength } from "../rules/Id.ts"
-import { day, hasPassed, type Instant, instantOf, later, minute } from "../rules/Instant.ts"
+import { day, hasPassed, type Instant, instantOf, later, minute, second } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
 import { sameDigest } from "../rules/Secret.ts"
@@ -40,7 +40,7 @@ export const documentLimits: DocumentLimits = {
 }
 
 /** How long the host of a stale copy is left alone after it gave nothing. */
-const heldOffFor = 30_000
+const heldOffFor = 30 * second
 
 /** Of those who ask for one document at once. A host that hangs holds no more of them. */
 const mostWaiting = 32

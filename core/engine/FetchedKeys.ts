@@ -2,14 +2,14 @@ import { Clock, Effect, Layer, Result } from "effect"
 import { SizedLruMap } from "../cache/LruMap.ts"
 import { ClientKeys, KeysFault } from "../ports/ClientKeys.ts"
 import { type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
-import { hasPassed, type Instant, instantOf, later, second } from "../rules/Instant.ts"
+import { day, hasPassed, type Instant, instantOf, later, minute, second } from "../rules/Instant.ts"
 import { type JwkSetFault, type PublicKey, readJwkSet } from "../rules/Jwk.ts"
 
 /** What a client's keys may take at its `jwks_uri`. */
 export const keySetLimits: DocumentLimits = {
   longest: 64 * 1024,
   within: 5 * second,
-  freshFor: { least: 60 * second, most: 24 * 60 * 60 * second }
+  freshFor: { least: minute, most: day }
 }
 
 /** How long after a `kid` that is not known the address is not asked anew for another. */

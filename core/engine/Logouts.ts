@@ -116,7 +116,7 @@ const page = 20
 const clientsAtOnce = 4
 
 /** So long one workspace keeps the next one waiting, where its clients leave calls for another turn. */
-const roundsFor = 60 * 1000
+const roundsFor = minute
 
 export const makeLogouts = ({
   audit,

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { type GoodOnce, Purpose } from "../rules/GoodOnce.ts"
-import { Instant, later, type Millis } from "../rules/Instant.ts"
+import { Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -19,7 +19,7 @@ const Taken = Schema.Struct({
 type Taken = typeof Taken.Type
 
 /** The clocks of two processes differ by less: what one has swept, the other too refuses for its age. */
-const clocksDiffer: Millis = 60 * 1000
+const clocksDiffer: Millis = minute
 
 export const onceKind: RecordKind<Taken> = {
   kind: "once",

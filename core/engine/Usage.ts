@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { day, Instant, later } from "../rules/Instant.ts"
+import { day, Instant, later, minute } from "../rules/Instant.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { writeAll } from "./lists.ts"
 import type { RecordKind, Records } from "./Records.ts"
@@ -84,7 +84,7 @@ type LastUse = typeof LastUse.Type
 /** Kept this long after the last use; what has not been used for longer is "not lately". */
 const keptFor = 400 * day
 /** Noted at most this often for one thing. */
-const granularity = 60_000
+const granularity = minute
 /** More than this many things at once, and some are noted later than they might be. */
 const unwrittenMost = 100_000
 

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { DocumentFault } from "../ports/Documents.ts"
 import { ClientId, UserId } from "../rules/Id.ts"
-import { day, hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
+import { day, hasPassed, Instant, later, type Millis, minute, second } from "../rules/Instant.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { Issuer } from "../workspace/Workspace.ts"
 import type { RecordKind } from "./Records.ts"
@@ -151,7 +151,7 @@ export const emptied = (queue: LogoutQueue, by: string): LogoutQueue | undefined
   return queue.woken ? { ...queue, woken: false, failures: 0 } : { ...queue, waiting: false, lease: null, failures: 0 }
 }
 
-const firstPause = 10 * 1000
+const firstPause = 10 * second
 const longestPause = 60 * minute
 
 /** Twice as long each time, up to an hour. */

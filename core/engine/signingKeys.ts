@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
+import { day, hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { Issuer, WorkspaceId } from "../workspace/Workspace.ts"
 import type { RecordKind } from "./Records.ts"
@@ -49,10 +49,10 @@ export const publishedAhead: Millis = 15 * minute
 const clocksDiffer: Millis = 5 * minute
 
 /** After so long a key makes way for another. */
-export const signsFor: Millis = 90 * 24 * 60 * minute
+export const signsFor: Millis = 90 * day
 
 /** An application signs its person out by an ID token that it was given long ago: for so long its key is kept, untold. */
-export const keptForHints: Millis = 30 * 24 * 60 * minute
+export const keptForHints: Millis = 30 * day
 
 /** When a key signs no more: once the next one of its algorithm does. `undefined`: not known yet. */
 const signsUntil = ({ keys }: SigningKeys, { algorithm, signsFrom }: SigningKey): Instant | undefined =>

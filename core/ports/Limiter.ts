@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { type Millis, second } from "../rules/Instant.ts"
+import { hour, type Millis, second } from "../rules/Instant.ts"
 import type { TooManyRequests } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -58,7 +58,7 @@ export class Limiter extends Context.Service<
 }
 
 const perMinute = (count: number) => (60 * second) / count
-const perHour = (count: number) => (60 * 60 * second) / count
+const perHour = (count: number) => hour / count
 
 /**
  * What each caller may do before being asked to wait. Generous: they stop floods and loops, not people. Callers that

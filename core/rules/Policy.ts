@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { day, second } from "./Instant.ts"
+import { day, hour, minute, second } from "./Instant.ts"
 import { Algorithm } from "./Jwk.ts"
 import { ScopeRegistry, standardScopes } from "./Scope.ts"
 
@@ -65,14 +65,14 @@ export type Policy = typeof Policy.Type
 
 export const standardPolicy: Policy = {
   codeTtl: 60 * second,
-  accessTtl: 60 * 60 * second,
+  accessTtl: hour,
   refreshIdleTtl: 30 * day,
   refreshMaxTtl: 180 * day,
   refreshGrace: 60 * second,
   pushedTtl: 60 * second,
   devices: true,
-  deviceTtl: 10 * 60 * second,
-  consentTtl: 15 * 60 * second,
+  deviceTtl: 10 * minute,
+  consentTtl: 15 * minute,
   unusedClientTtl: 30 * day,
   maxUnprovenClients: 100_000,
   registrationRows: "at_once",

@@ -25,7 +25,7 @@ import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import type { ClientId } from "../../core/rules/Id.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import { currentInstant, minute } from "../../core/rules/Instant.ts"
 import { type Policy, ProfileName } from "../../core/rules/Policy.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
@@ -346,7 +346,7 @@ const exchange = Command.make(
 const outlivingAdvice = ({ accessTtl }: Policy): ReadonlyArray<string> =>
   isLongLived(accessTtl)
     ? [
-        `Where an API does not ask this server, a revoked one works until it expires: up to ${accessTtl / 60_000} minutes (ACCESS_TTL).`
+        `Where an API does not ask this server, a revoked one works until it expires: up to ${accessTtl / minute} minutes (ACCESS_TTL).`
       ]
     : []
 

@@ -21,6 +21,7 @@ import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { grantMark } from "../../core/rules/Id.ts"
+import { day, hour } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { basePath, isLoopbackHost, type Workspace, withListed } from "../../core/workspace/Workspace.ts"
 import { noProxies } from "../serve/peer.ts"
@@ -134,7 +135,7 @@ const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
 }
 
 /** Longer than any storage takes, or a server that sweeps meanwhile would take the record away. */
-const lifetime = 60 * 60 * 1000
+const lifetime = hour
 
 /** A record that no other program knows, there and back. */
 export const roundTrip = Effect.gen(function* () {
@@ -160,7 +161,7 @@ const isOutdated = (error: StorageRefused | StorageUnavailable | Conflict): erro
   error._tag === "StorageRefused" && error.reason === "outdated"
 
 /** What was noticed longer ago than this is no news. */
-const recently = 30 * 24 * 60 * 60 * 1000
+const recently = 30 * day
 const pageSize = 1000
 const shownMost = 10
 
@@ -369,7 +370,7 @@ const examineRegistrations = Effect.fnUntraced(function* (examined: Examined) {
   const what = "registrations"
   const many = (key: string) => `${underKey.get(key) ?? 0} clients go by ids that seal key ${key} sealed`
   if (leaving.length === 0) return [good(what, many(first.id))]
-  const days = Math.ceil(policy.unusedClientTtl / 86_400_000)
+  const days = Math.ceil(policy.unusedClientTtl / day)
   return [
     doubtful(
       what,

@@ -1,14 +1,15 @@
 import { type Clock, Effect, Result } from "effect"
+import { hour, minute, second } from "../../core/rules/Instant.ts"
 import { type PublicKey, readJwkSet } from "../../core/rules/Jwk.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { sharesWaiting } from "./sharesWaiting.ts"
 
 /** As long as the server lets them be kept. */
-const freshFor = 5 * 60_000
+const freshFor = 5 * minute
 /** While the server is away, keys that were fetched go on for so long. */
-const usableFor = 60 * 60_000
+const usableFor = hour
 /** After a fetch, for a name that it did not tell: made-up names lead to no more fetches than this. */
-const heldOffFor = 30_000
+const heldOffFor = 30 * second
 /** The same where there are no keys to go on with: the server may be about to start. */
 const patience = 1000
 const longest = 64 * 1024

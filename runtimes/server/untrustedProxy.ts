@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { makeRecords } from "../../core/engine/Records.ts"
 import { usageKind } from "../../core/engine/Usage.ts"
 import type { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { currentInstant, type Instant } from "../../core/rules/Instant.ts"
+import { currentInstant, hour, type Instant } from "../../core/rules/Instant.ts"
 import type { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 /** Behind a proxy that is not named, all callers have one address, and share what a limit gives to one. */
@@ -13,7 +13,7 @@ const said = Effect.logWarning(
 const id = "untrusted-proxy"
 
 /** Any caller may send the header: a process writes no more often than this, and nothing of what was sent. */
-const notedEvery = 60 * 60 * 1000
+const notedEvery = hour
 /** What came longer ago than this is no news: the proxy was named, or is not used. */
 const newsFor = 24 * notedEvery
 

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { base64Url, readBase64Url, textLength } from "../../codec/Base64Url.ts"
 import { macLength } from "../../codec/Sha256.ts"
 import { dpopNonceHeader } from "../../http/answer.ts"
-import type { Instant, Millis } from "../../rules/Instant.ts"
+import { type Instant, type Millis, minute } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
 import { UseDpopNonce } from "../../rules/Refusal.ts"
 import { readNumber, writeNumber } from "../../token/bytes.ts"
@@ -12,7 +12,7 @@ import type { Nonces } from "./Presentation.ts"
 // A nonce says in which period it was made, under a MAC: no process keeps any, and each that has the ring knows them all.
 
 /** The one before is taken too, so that a nonce is good for one to two of these. */
-const period: Millis = 60 * 1000
+const period: Millis = minute
 
 const numberLength = 4
 const length = keyIdLength + numberLength + macLength
