@@ -98,7 +98,7 @@ export const Grant = Schema.TaggedUnion({
     retriedElsewhereAt: Schema.NullOr(Instant),
     /** From here on it cannot be refreshed any more, however busy it is. */
     endsAt: Instant,
-    /** As its code had it: a refresh is no sign-in. */
+    /** As its code had it, without the nonce: a refresh is no sign-in. */
     authentication: Schema.optionalKey(Authentication)
   },
   Standing: {
