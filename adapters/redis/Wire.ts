@@ -79,8 +79,8 @@ export interface Wire {
   ) => Effect.Effect<unknown, StorageUnavailable>
   /** The failure of a call that could not be sent in time. */
   readonly tooBusy: () => StorageUnavailable
-  /** What has to be waited for before a record is read, if anything: a replica that has what was written to it. */
-  readonly settled: (record: string) => Effect.Effect<void, StorageUnavailable> | undefined
+  /** What has to be waited for after a record was read, if anything: a replica that has what was written to it. */
+  readonly settled?: (record: string) => Effect.Effect<void, StorageUnavailable> | undefined
   /** How many connections were lost so far. */
   readonly losses: () => number
   readonly masters: () => ReadonlyArray<Master>
@@ -241,7 +241,6 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
       ),
     tooBusy: () =>
       new Failure("not_done", `too busy to be asked in time (last trouble: ${trouble})`, false).toUnavailable(),
-    settled: () => undefined,
     losses: () => losses,
     masters: () =>
       (client instanceof Redis ? [client] : client.nodes("master")).map((node) => ({

@@ -118,14 +118,25 @@ const rangeOf = (wire: Wire, list: string, from: string, limit: number, deadline
     onSuccess: (lines) => (Array.isArray(lines) ? lines.map(String) : [])
   })
 
-/** Reads a record once that is where it has to be. */
+/** Reads a record, and then waits until that is where it has to be: what was written meanwhile may have been read. */
 export const onceSettled = <A>(
   wire: Wire,
   record: string,
   read: Effect.Effect<A, StorageUnavailable>
 ): Effect.Effect<A, StorageUnavailable> => {
-  const settled = wire.settled(record)
-  return settled === undefined ? read : Effect.andThen(settled, read)
+  const { settled } = wire
+  if (settled === undefined) return read
+  return Effect.suspend(() => {
+    const losses = wire.losses()
+    return Effect.flatMap(read, (found) => {
+      const settling = settled(record)
+      if (settling === undefined) return Effect.succeed(found)
+      // Another connection may be to another master, which has something else there.
+      return Effect.flatMap(settling, () =>
+        wire.losses() === losses ? Effect.succeed(found) : onceSettled(wire, record, read)
+      )
+    })
+  })
 }
 
 const recordOf = (

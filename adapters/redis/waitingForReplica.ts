@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Deadline, Wire } from "./Wire.ts"
 
@@ -30,20 +30,35 @@ const markMillis = 60_000
 /** Of scripts' keys: each record stands before its shard. Some name lists after that, where more waits than has to. */
 const recordsOf = (keys: ReadonlyArray<string>): ReadonlyArray<string> => keys.filter((_, at) => at % 2 === 0)
 
+/** Whether a write may be done, and on no replica. That of a caller who has gone goes on all the same. */
+const mayBeNowhere = (exit: Exit.Exit<unknown, StorageUnavailable>): boolean =>
+  Exit.isFailure(exit) &&
+  exit.cause.reasons.some((reason) => reason._tag !== "Fail" || reason.error.outcome === "unknown")
+
 /**
  * A wire whose scripts are done when a replica has what they wrote. Else what came of them is unknown, and their records
- * are neither read nor written until a replica has them: a reader of such a write would take it for done.
+ * are neither read nor written until a replica has them: a reader of such a write would take it for done. Who reads a
+ * record while a write of it is under way may have read what that wrote, and waits for the same.
  * `mark`: a key of its own.
  */
-export const waitingForReplica = (wire: Wire, mark: string): Wire => {
+export const waitingForReplica = (wire: Wire, mark: string): Required<Wire> => {
   /** Records by when it turned out that their last write may be on no replica. */
   const unsure = new Map<string, number>()
+  /** How many writes of a record are under way. */
+  const underWay = new Map<string, number>()
   let turn = 0
 
   const isUnsure = (record: string): boolean => unsure.has(record) || unsure.size >= most
   const note = (records: ReadonlyArray<string>): void => {
     turn++
     for (const record of records) unsure.set(record, turn)
+  }
+  const count = (records: ReadonlyArray<string>, by: 1 | -1): void => {
+    for (const record of records) {
+      const writes = (underWay.get(record) ?? 0) + by
+      if (writes === 0) underWay.delete(record)
+      else underWay.set(record, writes)
+    }
   }
 
   /** Whether a replica has what this wrote. It has all that was written before, too: replicas take writes in order. */
@@ -86,12 +101,19 @@ export const waitingForReplica = (wire: Wire, mark: string): Wire => {
     run: (script, keys, args, deadline) =>
       Effect.suspend(() => {
         const records = recordsOf(keys)
-        const written = Effect.tapError(
-          onReplica(wire.run(script, keys, args, deadline), wrote, deadline),
-          ({ outcome }) => Effect.sync(() => outcome === "unknown" && note(records))
+        const written = Effect.onExit(
+          Effect.suspend(() => {
+            count(records, 1)
+            return onReplica(wire.run(script, keys, args, deadline), wrote, deadline)
+          }),
+          (exit) =>
+            Effect.sync(() => {
+              count(records, -1)
+              if (mayBeNowhere(exit)) note(records)
+            })
         )
         return records.some(isUnsure) ? Effect.andThen(settled(deadline), written) : written
       }),
-    settled: (record) => (isUnsure(record) ? settled(wire.deadline()) : undefined)
+    settled: (record) => (underWay.has(record) || isUnsure(record) ? settled(wire.deadline()) : undefined)
   }
 }

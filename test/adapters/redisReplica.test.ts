@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Result } from "effect"
+import { Effect, Fiber, Option, Result } from "effect"
+import { ownerKey } from "../../adapters/redis/RecordPlace.ts"
 import { parseRedisUrl } from "../../adapters/redis/RedisUrl.ts"
 import { makeRecords } from "../../core/engine/Records.ts"
 import { transact } from "../../core/engine/transact.ts"
@@ -14,6 +15,7 @@ import { startRedis } from "../harness/startRedis.ts"
 import { call, openAdmin, over, recordOf, scoped } from "./redisGiven.ts"
 
 const limit = 60_000
+const ownersList = ownerKey("tessera", recordOf("any"))
 
 describe("a Redis whose writes wait for a replica", () => {
   test(
@@ -101,6 +103,52 @@ describe("a Redis whose writes wait for a replica", () => {
             expect(yield* used("a", 3)).toEqual(Result.succeed(3))
             expect((yield* records.get(home, "c"))?.value.usedAt).toBe(Instant.make(2))
           }).pipe(over(`${master.url}?wait=1`), Effect.provide(Entropy.layer))
+        })
+      ),
+    limit
+  )
+
+  test(
+    "nor shows anybody a write that no replica has yet, while it is under way or once its caller has gone",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
+          const replica = yield* startRedis()
+          const admin = yield* openAdmin(replica.url)
+          const isLinked = Effect.map(call(admin, "ROLE"), (role) => Array.isArray(role) && role[3] === "connected")
+          const follow = Effect.andThen(call(admin, "REPLICAOF", "127.0.0.1", master.port), pollUntil(isLinked, limit))
+          expect(yield* follow).toBe(true)
+
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            const beside = yield* openAdmin(master.url)
+            const isThere = (count: number) => Effect.map(call(beside, "ZCARD", ownersList), (there) => there === count)
+            yield* store.insert(recordOf("a"))
+            yield* call(admin, "REPLICAOF", "NO", "ONE")
+            const notDone = { _tag: "StorageUnavailable", outcome: "not_done" }
+            const unknown = { _tag: "StorageUnavailable", outcome: "unknown" }
+            const [written, read, listed] = yield* Effect.all(
+              [
+                Effect.flip(store.replace(1, recordOf("a", { n: 1 }))),
+                Effect.flip(store.get(recordOf("a"))),
+                Effect.flip(store.list({ ...recordOf("a"), after: undefined, limit: 10 }))
+              ],
+              { concurrency: "unbounded" }
+            )
+            expect(written).toMatchObject(unknown)
+            expect(read).toMatchObject(notDone)
+            expect(listed).toMatchObject(notDone)
+
+            const caller = yield* Effect.forkChild(store.insert(recordOf("b")), { startImmediately: true })
+            expect(yield* pollUntil(isThere(2), limit)).toBe(true)
+            yield* Fiber.interrupt(caller)
+            expect(yield* Effect.flip(store.get(recordOf("b")))).toMatchObject(notDone)
+
+            expect(yield* follow).toBe(true)
+            expect(Option.getOrThrow(yield* store.get(recordOf("a"))).version).toBe(2)
+            expect(Option.isSome(yield* store.get(recordOf("b")))).toBe(true)
+          }).pipe(over(`${master.url}?wait=1`))
         })
       ),
     limit

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { Deferred, Effect, Exit, Fiber } from "effect"
+import { onceSettled } from "../../../adapters/redis/reads.ts"
 import { insertScript } from "../../../adapters/redis/scripts.ts"
 import type { Wire } from "../../../adapters/redis/Wire.ts"
 import { waitingForReplica } from "../../../adapters/redis/waitingForReplica.ts"
@@ -29,7 +30,6 @@ const openServer = () => {
         server.answer
       ),
     tooBusy: () => new StorageUnavailable({ outcome: "not_done", message: "busy" }),
-    settled: () => undefined,
     losses: () => server.losses,
     masters: () => []
   }
@@ -88,6 +88,22 @@ test("a record that may be on no replica is written only once one has it", () =>
     expect(writes).toBe(0)
     server.replicas = 1
     expect(yield* write("a")).toEqual(Exit.succeed(1))
+  }).pipe(Effect.runPromise))
+
+test("what was read over a connection that is lost by now is read again over the next", () =>
+  Effect.gen(function* () {
+    const { server, waiting, write } = openServer()
+    server.replicas = 0
+    expect(yield* write("a")).toEqual(unknown)
+    server.replicas = 1
+    let reads = 0
+    const read = Effect.sync(() => {
+      reads++
+      if (reads === 1) server.losses++
+      return reads
+    })
+    expect(yield* onceSettled(waiting, "a", read)).toBe(2)
+    expect(yield* onceSettled(waiting, "a", read)).toBe(3)
   }).pipe(Effect.runPromise))
 
 test("where too many are on no replica to know each, all wait", () =>
