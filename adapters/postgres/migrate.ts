@@ -162,6 +162,8 @@ const layGroundwork = Effect.fnUntraced(function* (asked: Asked, schema: string)
 const apply = Effect.fnUntraced(function* (asked: Asked, schema: string, known: ReadonlyArray<Migration>) {
   yield* ask(asked, "BEGIN")
   yield* ask(asked, "SET LOCAL lock_timeout = '2s'")
+  // The role may have one, as behind a pooler, and a step may take longer than a request.
+  yield* ask(asked, "SET LOCAL statement_timeout = 0")
   yield* perform(asked, takeLock(schema))
   const pending = yield* pendingIn(asked, schema, known)
   for (const migration of pending) {

@@ -186,6 +186,18 @@ describe("migrations", () => {
   )
 })
 
+test(
+  "a step may take longer than the statements of a role that has settings for a pooler",
+  onFreshDatabase((url) =>
+    Effect.gen(function* () {
+      const { name } = (yield* tell(url, "SELECT current_database() AS name"))[0] ?? {}
+      yield* tell(url, `ALTER DATABASE ${name} SET statement_timeout = '50ms'`)
+      const long: Migration = { ...addition, name: "long", statements: () => ["SELECT pg_sleep(0.2)"] }
+      expect(yield* migrateTo(optionsFor(url), [...migrations, long])).toContain("long")
+    })
+  )
+)
+
 describe("an old and a new release on one database", () => {
   test(
     "a database of an earlier release keeps what it holds, and takes the kinds that came since",
