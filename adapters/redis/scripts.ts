@@ -110,9 +110,11 @@ return string.match(stored, '^[^\\n]*')
 
 /**
  * Keys: shard, records. Arguments: before, the records' paths. Answers a path and a first line for each removed
- * record. A missing record leaves the index; a prolonged one gets its real time.
+ * record. A missing record leaves the index; a prolonged one gets its real time. A full server refuses that where it is a
+ * script's first write, so the first one, of a member that no index has, only takes something away.
  */
 export const sweepScript = script(`
+redis.call('ZREM', KEYS[1], '')
 local removed = {}
 for i = 2, #KEYS do
   local stored = redis.call('GET', KEYS[i])

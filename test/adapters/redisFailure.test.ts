@@ -478,6 +478,27 @@ describe("when Redis fails", () => {
       })
     ))
 
+  test("a full server is swept, also of what stands beside a record that lives on", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          // As each refresh leaves a grant: due in the index, and prolonged since.
+          const prolonged = ["a", "b", "c"].map((id) => recordOf(id, {}, { expiresAt: 1000 }))
+          yield* Effect.forEach(prolonged, (record) => store.insert(record))
+          yield* Effect.forEach(prolonged, (record) => store.replace(1, { ...record, expiresAt: 5000 }))
+          yield* store.insert(recordOf("ends", {}, { expiresAt: 1000 }))
+          yield* call(admin, "CONFIG", "SET", "maxmemory", 1)
+          expect(yield* Effect.flip(store.insert(recordOf("d")))).toMatchObject({ outcome: "not_done" })
+          expect(yield* store.sweep(2000, 100)).toBe(1)
+          expect(yield* store.sweep(2000, 100)).toBe(0)
+          expect(yield* store.sweep(5000, 100)).toBe(3)
+        }).pipe(over(server.url))
+      })
+    ))
+
   test("at start it gives up with the reason, which names no password", async () => {
     const start = (url: string) =>
       Effect.runPromise(Effect.flip(Effect.void.pipe(over(url, { startWithin: 0, deadline: "300 millis" }))))
