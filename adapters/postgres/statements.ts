@@ -96,6 +96,6 @@ USING (SELECT unnest($1::text[]) AS workspace, unnest($2::text[]) AS id) u
 WHERE t.workspace = u.workspace AND t.id = u.id AND t.expires <= $3::bigint RETURNING 1`,
 
     scan: `SELECT workspace, id, owner, version, expires, body FROM ${t}
-WHERE workspace > $1 OR (workspace = $1 AND id > $2) ORDER BY workspace, id LIMIT $3`
+WHERE (workspace, id) > ($1, $2) ORDER BY workspace, id LIMIT $3`
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Effect, Option, type Scope } from "effect"
+import { statementsOf } from "../../adapters/postgres/statements.ts"
 import { postgresUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { freshDatabase } from "./postgres/freshDatabase.ts"
@@ -103,6 +104,29 @@ describe("what the server itself counts", () => {
     )
   )
 })
+
+test(
+  "a copy reads no row before the page that it is at",
+  within(
+    Effect.gen(function* () {
+      const url = yield* ownDatabase
+      yield* openStore(url)
+      const server = yield* meddler(url)
+      yield* server.say(`INSERT INTO tessera.grants (workspace, id, owner, version, body)
+        SELECT 'w', i::text, 'o', 1, '{}' FROM generate_series(1000, 4999) i`)
+      yield* server.say("ANALYZE tessera.grants")
+      // As in a session of the store.
+      yield* server.say("SET enable_seqscan = off")
+      yield* server.say("SET plan_cache_mode = force_generic_plan")
+      yield* server.say(`PREPARE page AS ${statementsOf("tessera", "grant", false).scan}`)
+      const plan = yield* server.say("EXPLAIN (ANALYZE) EXECUTE page('w', '4900', 50)")
+      expect(JSON.stringify(plan)).toContain("Index Cond")
+      expect(JSON.stringify(plan)).not.toContain("Removed by Filter")
+      const page = yield* server.say("EXECUTE page('w', '4996', 50)")
+      expect(page.map(({ id }) => id)).toEqual(["4997", "4998", "4999"])
+    })
+  )
+)
 
 describe("several processes on one database", () => {
   test.each(["alone", "adding"])("no swap is lost or won twice, and there is no deadlock (%s)", (adding) =>
