@@ -72,9 +72,13 @@ const driver: Effect.Effect<Open, DatabaseRefused> = Effect.tryPromise({
     })
 })
 
+/** To SQLite on Node it is a URL, and on Bun a path: what is made private here would not be what SQLite opens. */
+const isFileUrl = (path: string): boolean => path.startsWith("file:")
+
 const opened = (open: Open, path: string) =>
   Effect.try({
     try: (): Connection => {
+      if (isFileUrl(path)) throw new Error("it is a URL; write the path alone")
       makePrivate(path)
       return { ...open(path), assertNotReplaced: makeReplacementCheck(path) }
     },

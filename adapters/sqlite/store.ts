@@ -11,6 +11,8 @@ export const sqlite: StoreKind = {
     const [, path = "", query = ""] = /^sqlite:([^?]*)(?:\?(.*))?$/s.exec(url) ?? []
     // SQLite's name for a database without a file; here that is `memory:`.
     if (path === "" || path === ":memory:") return Result.fail("expected sqlite:PATH, or memory: for no file")
+    // On Node SQLite would take it for a URL, while what stands beside the file would be made at a path of this name.
+    if (path.startsWith("file:")) return Result.fail("expected sqlite:PATH, without file:")
     return Result.map(readParameters(query, {}), () => sqliteAt(path))
   }
 }

@@ -305,6 +305,23 @@ describe("the SQLite file", () => {
   )
 
   test(
+    "is at a path: a URL, which some drivers take for the file that it names, is refused and makes nothing",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const before = process.cwd()
+        yield* Effect.addFinalizer(() => Effect.sync(() => process.chdir(before)))
+        process.chdir(folder)
+        const refusal = yield* Effect.flip(Effect.scoped(connect("file:data/tessera.db")))
+        expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason: "unopenable" })
+        expect(refusal.message).toContain("data/tessera.db")
+        expect(readdirSync(folder)).toEqual([])
+        yield* Effect.scoped(connect("./file:data/tessera.db"))
+        expect(modeOf(join(folder, "file:data", "tessera.db"))).toBe("600")
+      })
+    )
+  )
+
+  test(
     "that is none, because it lives in memory, is refused: nothing keeps a log there",
     inFolder((folder) =>
       Effect.gen(function* () {

@@ -42,8 +42,9 @@ test("two servers are two places, also where their URLs differ by a parameter al
   expect(placeOf("postgres:///t?host=/run/one&pool_size=4")).toBe(placeOf("postgres:///t?host=/run/one&prepare=false"))
 })
 
-test("SQLite's own name for what has no file is none of ours", () => {
+test("SQLite's own names, for what has no file and for URLs of files, are none of ours", () => {
   expect(readStoreUrl("sqlite::memory:")).toMatchObject({ _tag: "Failure" })
+  expect(readStoreUrl("sqlite:file:data/tessera.db")).toMatchObject({ _tag: "Failure" })
   expect(readStoreUrl("memory:")).toMatchObject({ _tag: "Success" })
 })
 
