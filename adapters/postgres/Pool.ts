@@ -210,7 +210,7 @@ export const makePool = Effect.fnUntraced(function* (
     if (!closed && waiters.length > connecting && members.size + connecting < settings.size) grow()
   }
 
-  const run: Pool["run"] = (statement, left) =>
+  const send: Pool["run"] = (statement, left) =>
     Effect.callback((resume) => {
       let used: Member | undefined
       let over = false
@@ -243,7 +243,7 @@ export const makePool = Effect.fnUntraced(function* (
         },
         fail: (message) => answer(Effect.fail(away(message)))
       }
-      const meet = deadlines(Math.max(left, 0), () => {
+      const meet = deadlines(left, () => {
         abandon()
         resume(Effect.fail(used === undefined ? noneFree : unansweredInTime))
       })
@@ -252,6 +252,9 @@ export const makePool = Effect.fnUntraced(function* (
         if (!over) abandon()
       })
     })
+
+  /** A statement that is repeated may come too late: it would be done after its caller was answered. */
+  const run: Pool["run"] = (statement, left) => (left > 0 ? send(statement, left) : Effect.fail(noneFree))
 
   const reap = Effect.sync(() => {
     const limit = now() - idleLimit

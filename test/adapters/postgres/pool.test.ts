@@ -44,6 +44,19 @@ test("as many connections as are allowed serve all, and no statement is sent twi
     expect([state.logins, state.open.size]).toEqual([2, 2])
   }).pipe(Effect.scoped, Effect.runPromise))
 
+test("a statement whose time was over before it could be sent is never sent, and costs no connection", () =>
+  Effect.gen(function* () {
+    const { state, url } = yield* fakeServer
+    const pool = yield* poolOf(url, 1)
+    yield* ask(pool, "first")
+    for (const left of [0, -5]) {
+      expect(yield* Effect.flip(ask(pool, "late", left))).toMatchObject({ outcome: "not_done" })
+    }
+    yield* ask(pool, "last")
+    expect(state.statements).toEqual(["first", "last"])
+    expect(state.logins).toBe(1)
+  }).pipe(Effect.scoped, Effect.runPromise))
+
 test("a statement whose time is over is unknown, and its connection is given up; one that waits is never sent", () =>
   Effect.gen(function* () {
     const { state, url } = yield* fakeServer
