@@ -65,7 +65,7 @@ ${field({
   value: hosts,
   problem: isWrong ? problem.text : undefined,
   autofocus: isWrong,
-  hint: "With a space between them: claude.ai *.example.com. What a host that is not here got goes on until it asks again.",
+  hint: "With a space between them: claude.ai *.example.com. Applications of other hosts keep what they have until they ask again.",
   optional: true
 })}
 <div class="form-actions"><button class="button primary" type="submit">Save</button></div>
@@ -165,8 +165,9 @@ export const documentsHandler = (services: Services, visitors: Visitors): Handle
 
 const whyNot = {
   host: "Enter hosts as addresses have them, such as claude.ai or *.example.com.",
-  full: "There is no room for more."
-} as const satisfies Record<BadHost["reason"], string>
+  full: "There is no room for more.",
+  any: "Choose “Only of these hosts” to take documents of no others, or leave this empty."
+} as const satisfies Record<BadHost["reason"] | "any", string>
 
 const longestTyped = 4096
 
@@ -177,8 +178,13 @@ const take = Effect.fn("settings.takeDocuments")(function* (services: Services, 
   const hosts = (form.get("hosts") ?? "").slice(0, longestTyped)
   const some = namesIn(hosts.trim().replaceAll(/[\s,]+/g, " "))
   const wanted = { any: "any", some, none: [] } as const
-  const sentBack = (reason: BadHost["reason"]) =>
+  const sentBack = (reason: keyof typeof whyNot) =>
     draw(services, inside, 400, { takes, hosts, problem: { field: "hosts", text: whyNot[reason] } })
+  if (takes === "any" && some.length > 0) {
+    const { ownersDocuments = "any" } = yield* services.openings.current(call.workspace, call.now)
+    // An owner who typed hosts and left the choice as it was wants less than any; hosts that stood there were not typed.
+    if (ownersDocuments === "any" || some.join(" ") !== ownersDocuments.join(" ")) return yield* sentBack("any")
+  }
   if (takes === "some" && some.length === 0) return yield* sentBack("host")
   return yield* takeClientDocuments(services, auditContext(inside), call.workspace, wanted[takes]).pipe(
     Effect.as(backTo(call, section, "documents-taken")),

@@ -41,6 +41,25 @@ describe("client documents", () => {
     )
   )
 
+  test("are not taken of any host where other hosts were typed than those that stood there", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const unclear = Effect.fnUntraced(function* (hosts: string) {
+          const answer = yield* take(world, "any", hosts)
+          expect([answer.status, fieldProblems(answer)]).toEqual([400, ["hosts"]])
+          expect(typedOn(answer)).toEqual({ takes: "any", hosts, host: "" })
+        })
+        yield* unclear("claude.ai")
+        expect((yield* now(world)).ownersDocuments).toBeUndefined()
+        yield* take(world, "some", "claude.ai *.example.com")
+        yield* unclear("claude.ai")
+        expect((yield* now(world)).ownersDocuments).toEqual(["claude.ai", "*.example.com"])
+        // The choice alone was changed.
+        expect((yield* take(world, "any", "claude.ai *.example.com")).status).toBe(303)
+        expect((yield* now(world)).ownersDocuments).toBe("any")
+      })
+    ))
+
   test.each([
     ["some", ""],
     ["some", "https://claude.ai"],
