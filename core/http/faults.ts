@@ -17,7 +17,7 @@ import type {
 } from "../rules/Refusal.ts"
 import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rules/Resource.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
-import { consentPath, endpointUrl, originOf, type Workspace } from "../workspace/Workspace.ts"
+import { consentPath, endpointUrl, endSessionPath, originOf, type Workspace } from "../workspace/Workspace.ts"
 import { dpopNonceHeader, empty, json, noStore, secretJson } from "./answer.ts"
 import type { Fault } from "./Fault.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
@@ -289,12 +289,15 @@ const startAgainAt = (fault: ForgedForm, call: Call): string | undefined =>
 /** The error page of a refusal. */
 const errorOf = (fault: Exclude<Fault, TooManyRequests>, call: Call): Errors.CommonError => {
   const base = pagesPath(call.workspace)
+  const isSignOut = call.path === endSessionPath
+  const signOutAt = base + endSessionPath
   switch (fault._tag) {
     case "UntrustedRequest":
-      return Errors.untrustedRequest(fault)
+      return isSignOut ? Errors.untrustedSignOut(fault, signOutAt) : Errors.untrustedRequest(fault)
     case "InvalidRequestUri":
       return Errors.requestUriOver(fault.reason)
     case "InvalidRequest":
+      if (isSignOut) return Errors.notSignedOut(fault.message, [], signOutAt)
       return fault.reason === "request_too_long" ? Errors.requestTooLong(fault.message) : unreadable(fault)
     case "ForgedForm":
       return Errors.formExpired(startAgainAt(fault, call))

@@ -186,6 +186,43 @@ export const untrustedRequest = ({ clientId = "", reason, redirectUri = "" }: Un
   }
 }
 
+/**
+ * OpenID Connect RP-Initiated Logout §4: the person came to sign out, and did not; without an application there is a
+ * page that asks.
+ */
+export const notSignedOut = (
+  explanation: string,
+  details: ReadonlyArray<readonly [string, string]>,
+  signOutAt: string
+): CommonError => ({
+  name: "not-signed-out",
+  status: 400,
+  title: "You were not signed out",
+  happened:
+    "The application that sent you here asked to sign you out, by a request that we cannot use. If you were signed in, you still are.",
+  remedy: "You can sign out here. Tell the application's developer, too.",
+  developer: { explanation, details },
+  next: { label: "Sign out", href: signOutAt }
+})
+
+/** The same where the client is none that there is, or the address after is not its own. */
+export const untrustedSignOut = (fault: UntrustedRequest, signOutAt: string): CommonError => {
+  const { clientId, reason, redirectUri } = fault
+  const explanation =
+    reason === "redirect_uri_not_registered"
+      ? "post_logout_redirect_uri must equal one of the client's post_logout_redirect_uris character for character, even the port of a loopback address. It goes with a client_id or an id_token_hint."
+      : (untrustedRequest(fault).developer?.explanation ?? "")
+  const details = [
+    ["client_id", clientId],
+    ["post_logout_redirect_uri", redirectUri]
+  ] as const
+  return notSignedOut(
+    explanation,
+    details.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+    signOutAt
+  )
+}
+
 /** An authorization request that is too long for the address of the sign-in page. */
 export const requestTooLong = (explanation: string): CommonError => ({
   name: "request-too-long",

@@ -414,6 +414,16 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         )
       )
     ],
+    [
+      "error-not-signed-out",
+      error(
+        Errors.notSignedOut(
+          say("The id_token_hint has to be an ID token."),
+          [[say("client_id"), say("x7Kq")]],
+          say("/t/northwind/oauth/logout")
+        )
+      )
+    ],
     ["error-client-disabled", error(Errors.clientDisabled(say("x7Kq")))],
     ["error-nothing-to-approve", error(Errors.nothingToApprove)],
     ["error-not-understood", error(Errors.notUnderstood(400, say("The parameter id is missing.")))],

@@ -85,7 +85,10 @@ describe("a request to sign out", () => {
             undefined
           ])
           expect(lastEvent(world)).toEqual({ _tag: "Refused", endpoint: path, refusal, reason } as AuditEvent)
-          // What does not hold stands on the page, as it was sent.
+          // They came to sign out, so the page says that they are not, and leads to where they can.
+          expect([pageName(answer), answer.body.includes(`href="${path}"`)]).toEqual(["error-not-signed-out", true])
+          // What does not hold stands on the page, as it was sent, and by the name that it was sent under.
+          expect(answer.body).not.toContain("<dt>redirect_uri</dt>")
           const shown = reason === "client_unknown" ? sent.client_id : sent.post_logout_redirect_uri
           if (refusal === "UntrustedRequest") expect(answer.body.replaceAll("<wbr>", "")).toContain(String(shown))
         }
