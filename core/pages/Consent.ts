@@ -155,7 +155,7 @@ const ofDocument = (place: Place, host: string, { client }: ConsentPage): Html =
   } Approve only if you started this yourself and know that address.</p></div>`
 
 /** RFC 8628 §5.4. */
-const ofDevice = html`<div class="notice notice-caution"><p>Whoever has the device gets into your account. If somebody sent you this code, or a link to this page, deny.</p></div>`
+const ofDevice = html`<div class="notice notice-caution"><p>Whoever has the device gets into your account. If somebody sent you this code, or a link to a page with it, deny.</p></div>`
 
 const origin = (place: Place, model: ConsentPage): Html =>
   model.client.host !== undefined

@@ -51,7 +51,10 @@ ${model.shownAt !== undefined && html`<p class="aside"><a href="${model.shownAt}
   )
 })
 
-/** What a device shows that can show pages: the code, and the address that takes it, for people and as a QR code. */
+/**
+ * What a device shows that can show pages: the code, and the address that takes it, for people and as a QR code. Anyone
+ * may write a link to it with a code of their own (RFC 8628 §5.4), so it says whose screen it is good on.
+ */
 export interface DeviceCodePage {
   readonly userCode: string
   /** RFC 8628 §3.2. */
@@ -68,7 +71,8 @@ export const deviceCodePage = (place: Place, model: DeviceCodePage): Document =>
     place,
     html`<h1>Your code is <strong class="user-code">${model.userCode}</strong></h1>
 <div class="prose"><p>On your phone or computer, open <strong class="host">${breakable(model.verificationUri)}</strong> and enter this code, or scan the picture.</p></div>
+<div class="notice notice-caution"><p>If a link that somebody sent you led here, close this page: whoever sent it would get into your account.</p></div>
 ${qrImage(model.verificationUriComplete, `QR code of ${model.verificationUriComplete}`)}
-<p class="aside">The page asks you whether you see this code here. Nothing is shared before you approve it there.</p>`
+<p class="aside">Nothing is shared before you approve it there.</p>`
   )
 })

@@ -304,6 +304,8 @@ describe("the page for codes", () => {
         expect([page.status, pageName(page)]).toEqual([200, "device-code"])
         expect(page.body).toContain("WDJB-MJHT")
         expect(page.body).toContain("<svg")
+        // RFC 8628 §5.4: a stranger's link may lead here, with a code of their own.
+        expect(page.body).toContain('class="notice notice-caution"')
         expect((yield* world.send("GET", "/device/code?user_code=<b>")).status).toBe(400)
         expect(world.calls.get).toEqual([])
       })
