@@ -32,6 +32,7 @@ code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Lib
 .mark-dots{fill:var(--on-brand)}
 .logo{flex:none;display:block;height:32px;width:auto;max-width:160px}
 .card{width:100%;background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.75);padding:32px;box-shadow:0 1px 2px rgb(0 0 0/.04),0 12px 32px -16px rgb(0 0 0/.12)}
+h1 .name{padding:0 .2em;border:1px solid var(--line);border-radius:calc(var(--radius)*.75);background:var(--sunken);-webkit-box-decoration-break:clone;box-decoration-break:clone}
 .card>*+*{margin-top:20px}
 .card>h1+.lead{margin-top:6px}
 .claim{margin-top:6px;color:var(--muted);overflow-wrap:anywhere}

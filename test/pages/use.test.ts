@@ -114,6 +114,17 @@ describe("with the keyboard alone", () => {
   })
 })
 
+test("what an application calls itself is set off from the words around it, in the heading that asks to let it in", async () => {
+  for (const forcedColors of ["none", "active"] as const) {
+    const page = await browser.newPage({ forcedColors })
+    await page.goto(pages.at("consent"))
+    expect(
+      await page.evaluate("parseFloat(getComputedStyle(document.querySelector('h1 .name')).borderTopWidth)")
+    ).toBeGreaterThan(0)
+    await page.close()
+  }
+})
+
 test("text at twice its size still fits a narrow window", async () => {
   const narrow = await browser.newPage({ viewport: { width: 360, height: 740 } })
   await narrow.goto(pages.at("consent"))
