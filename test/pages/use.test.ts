@@ -125,6 +125,18 @@ test("what an application calls itself is set off from the words around it, in t
   }
 })
 
+test("a narrow window has each section of the settings in sight, without a way to the side", async () => {
+  const narrow = await browser.newPage({ viewport: { width: 320, height: 640 } })
+  await narrow.goto(pages.at("settings-members"))
+  const links = narrow.getByRole("navigation", { name: "Settings" }).getByRole("link")
+  expect(await links.count()).toBe(9)
+  for (const link of await links.all()) {
+    const { x, width } = (await link.boundingBox()) ?? { x: -1, width: 0 }
+    expect([x >= 0, x + width <= 320]).toEqual([true, true])
+  }
+  await narrow.close()
+})
+
 test("text at twice its size still fits a narrow window", async () => {
   const narrow = await browser.newPage({ viewport: { width: 360, height: 740 } })
   await narrow.goto(pages.at("consent"))
