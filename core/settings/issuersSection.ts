@@ -18,14 +18,14 @@ import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, row
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
-/** The values of `people` and of `takes` in the form. */
+/** The values of `people` and of `takes` in the form, in words that their part of a row has room for. */
 const peopleChoices = {
-  known: "Only people who are here already",
-  made: "Also others, who get an account"
+  known: "Only those already here",
+  made: "Others get an account"
 } as const
 const takesChoices = {
-  "id-jag": "Only those made for the application that brings them",
-  any: "Also those made for no application (RFC 7523)"
+  "id-jag": "Only for the application that brings them",
+  any: "Also for no application (RFC 7523)"
 } as const
 
 /** The form as it was typed. */

@@ -17,11 +17,11 @@ import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 const tokenChoices = {
   opaque: { words: "This API asks this server about each", asks: {} },
   "jwt-5m": {
-    words: "JWTs for 5 minutes, which this API verifies itself",
+    words: "JWTs for 5 minutes, verified by this API",
     asks: { accessTokenFormat: "jwt", accessTokenTtl: 5 * minute }
   },
   jwt: {
-    words: "JWTs for as long as any, which this API verifies itself",
+    words: "JWTs for as long as any, verified by it",
     asks: { accessTokenFormat: "jwt" }
   }
 } as const satisfies Record<

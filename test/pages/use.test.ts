@@ -137,6 +137,20 @@ test("a narrow window has each section of the settings in sight, without a way t
   await narrow.close()
 })
 
+test("a wide window shows the whole of what a form offers to choose from", async () => {
+  const wide = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  for (const name of ["keys", "resources", "documents", "issuers", "members"]) {
+    await wide.goto(pages.at(`settings-${name}`))
+    const cut = await wide.evaluate(`[...document.querySelectorAll(".inline-form select")].flatMap((select) => {
+      const room = select.offsetWidth
+      select.style.width = "max-content"
+      return select.offsetWidth > room ? [select.name] : []
+    })`)
+    expect({ name, cut }).toEqual({ name, cut: [] })
+  }
+  await wide.close()
+})
+
 test("text at twice its size still fits a narrow window", async () => {
   const narrow = await browser.newPage({ viewport: { width: 360, height: 740 } })
   await narrow.goto(pages.at("consent"))
