@@ -136,7 +136,7 @@ export const placeInWords = (address: ReturnAddress): string => {
     case "site":
       return address.host
     case "thisDevice":
-      return `${address.host} on this device`
+      return `${address.host} on this computer`
     case "app":
       return address.opens
     case "unknown":

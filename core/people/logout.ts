@@ -45,7 +45,7 @@ export const signedOutPage = (place: Place, session?: Document["session"]): Docu
   body: card(
     place,
     html`<h1>You are signed out</h1>
-<p class="prose">This browser no longer has access to your account. Applications that you connected still do; you can revoke their access in the settings.</p>
+<p class="prose">This browser no longer has access to your account. Applications that you connected may have it still; you can revoke it in the settings.</p>
 <p class="actions"><a class="button primary wide" href="${place.base}/login">Sign in again</a></p>`
   )
 })
