@@ -137,6 +137,21 @@ test("a narrow window has each section of the settings in sight, without a way t
   await narrow.close()
 })
 
+test("a question that unfolds is in sight as a whole, also at twice the size in a window of 1280", async () => {
+  const half = await browser.newPage({ viewport: { width: 640, height: 400 } })
+  for (const name of ["settings-clients", "settings-clients-waiting"]) {
+    await half.goto(pages.at(name))
+    const cut = await half.evaluate(`[...document.querySelectorAll("details.confirm")].flatMap((question) => {
+      question.open = true
+      const { left, right } = question.querySelector("form").getBoundingClientRect()
+      question.open = false
+      return left < 0 || right > innerWidth ? [question.querySelector("summary").textContent] : []
+    })`)
+    expect({ name, cut }).toEqual({ name, cut: [] })
+  }
+  await half.close()
+})
+
 test("a wide window shows the whole of what a form offers to choose from", async () => {
   const wide = await browser.newPage({ viewport: { width: 1280, height: 800 } })
   for (const name of ["keys", "resources", "documents", "issuers", "members"]) {
