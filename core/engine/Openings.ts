@@ -256,10 +256,14 @@ export const makeOpenings = (
   }
 
   /** Eager, since requests of clients that bring their identifier ask each time. */
-  const current: Openings["current"] = (workspace, now) =>
-    Effect.catchEager(lookedAt(workspace, now), (fault) =>
+  const current: Openings["current"] = (workspace, now) => {
+    const latest = Effect.catchEager(lookedAt(workspace, now), (fault) =>
       Effect.fail(fault._tag === "OtherIssuer" ? withheld(fault) : fault)
     )
+    const { sessionPath } = workspace
+    // What is known is of every request, and the path below which the pages of this one are is not.
+    return sessionPath === undefined ? latest : Effect.mapEager(latest, (known) => ({ ...known, sessionPath }))
+  }
 
   const isLost = (workspace: OpenWorkspace): boolean =>
     ofIts(workspace) === undefined && lost.get(workspace.id)?.issuer === workspace.issuer
