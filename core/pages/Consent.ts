@@ -196,8 +196,12 @@ const acknowledgement = ({ client, problem }: ConsentPage): Html => html`<div cl
 ${problem !== undefined && html`<p class="field-problem" id="acknowledged-problem">${problem}</p>`}
 </div>`
 
-const choice = ({ chosen, detail, id, label, only }: ConsentPlace, index: number): Html => html`<div class="choice">
-<input id="place-${index}" name="place" type="radio" value="${id}" required${attributes({ checked: chosen })}>
+const choice = (
+  { chosen, detail, id, label, only }: ConsentPlace,
+  index: number,
+  autofocus: boolean
+): Html => html`<div class="choice">
+<input id="place-${index}" name="place" type="radio" value="${id}" required${attributes({ checked: chosen, autofocus })}>
 <label for="place-${index}"><bdi>${breakable(sanitizeName(label, 100) ?? id)}</bdi>${
   detail !== undefined && html` <span class="hint"><bdi>${breakable(spellOut(detail, 200))}</bdi></span>`
 }${
@@ -224,13 +228,17 @@ const search = ({ count, search: sought = "", shown }: ConsentPlaces): Html => h
 /** Enter in a choice presses a form's first button: here one that changes nothing. */
 const stay = html`<button class="visually-hidden" type="submit" name="decision" value="search" tabindex="-1" formnovalidate>Draw the page again</button>`
 
+/** Whoever chose none is led to the first, or to what they searched for. */
+const isFirst = ({ problem, search = "" }: ConsentPlaces, index: number): boolean =>
+  problem !== undefined && search === "" && index === 0
+
 const where = (places: ConsentPlaces): Html => html`<fieldset class="places"${attributes({
   "aria-describedby": places.problem === undefined ? undefined : "place-problem"
 })}>
 <legend>Where may it act for you?</legend>
 ${places.problem !== undefined && html`<p class="field-problem" id="place-problem" role="alert">${places.problem}</p>`}
 ${places.count > places.shown.length || places.search !== undefined ? search(places) : stay}
-${places.shown.map(choice)}
+${places.shown.map((one, index) => choice(one, index, isFirst(places, index)))}
 </fieldset>`
 
 const permission = (scope: ConsentPage["scopes"][number]): Html =>

@@ -78,7 +78,7 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .terms dt{grid-column:1/-1;color:var(--muted);font-size:.875rem}
 .terms dd{font-weight:560;font-size:.9375rem}
 .terms .host{font-weight:650}
-.terms dd:has(.host){grid-column:1/-1}
+.terms>div:not(:has(.terms-aside))>dd{grid-column:1/-1}
 .user-code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;letter-spacing:.06em;white-space:nowrap}
 .qr{display:block;width:min(100%,260px);height:auto;margin:24px auto 0;border-radius:var(--radius)}
 .permissions{display:grid;gap:12px}

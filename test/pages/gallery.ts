@@ -305,6 +305,17 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "consent-resources",
+      consentPage(place, {
+        ...consent(say),
+        resources: [
+          { at: say("https://orders.northwind.example/v1"), name: say("Orders") },
+          { at: say("https://payments-of-the-north.northwind.example/of/all/that/was/ever/sold") },
+          { at: say("https://mcp.northwind.example/tools"), name: say("Tools of the people in the Rotterdam office") }
+        ]
+      })
+    ],
+    [
       "consent-app",
       consentPage(
         place,
@@ -331,6 +342,13 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ],
     ["consent-unacknowledged", consentPage(place, { ...consent(say), problem: say("Tick this box if it is true.") })],
     ["consent-places", consentPage(place, { ...consent(say), places: places(say, 3) })],
+    [
+      "consent-places-problem",
+      consentPage(place, {
+        ...consent(say),
+        places: { ...places(say, 3), problem: say("Choose where it may act for you.") }
+      })
+    ],
     [
       "consent-places-many",
       consentPage(place, {

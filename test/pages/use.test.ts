@@ -125,6 +125,32 @@ test("what an application calls itself is set off from the words around it, in t
   }
 })
 
+test("a person who chose no place is led to the choice, in sight on a small phone", async () => {
+  const phone = await browser.newPage({ viewport: { width: 320, height: 640 } })
+  await phone.goto(pages.at("consent-places-problem"))
+  await phone.locator(":focus").waitFor()
+  const seen = await phone.evaluate(`(() => {
+    const { top, bottom } = document.activeElement.getBoundingClientRect()
+    return [document.activeElement.name, top >= 0, bottom <= innerHeight]
+  })()`)
+  expect(seen).toEqual(["place", true, true])
+  await phone.close()
+})
+
+test("each API that consent is for has a line of its own, of the whole width", async () => {
+  for (const width of [320, 1280]) {
+    const page = await browser.newPage({ viewport: { width, height: 640 } })
+    await page.goto(pages.at("consent-resources"))
+    const lines = page.locator(".terms > div", { hasText: "https://orders." })
+    const { width: room = 0 } = (await lines.locator("dt").boundingBox()) ?? {}
+    const widths = await Promise.all(
+      (await lines.locator("dd").all()).map(async (line) => (await line.boundingBox())?.width)
+    )
+    expect(widths).toEqual([room, room, room])
+    await page.close()
+  }
+})
+
 test("a narrow window has each section of the settings in sight, without a way to the side", async () => {
   const narrow = await browser.newPage({ viewport: { width: 320, height: 640 } })
   await narrow.goto(pages.at("settings-members"))
