@@ -106,7 +106,7 @@ export const acceptInvitePage = (place: Place, model: AcceptInvitePage): Documen
   body: card(
     place,
     html`<h1>Join <bdi>${place.name}</bdi></h1>
-<p class="lead"><bdi class="name">${model.invitedBy}</bdi> invited you as ${model.role === "owner" ? "an owner" : "a member"}. Choose your email and password.</p>
+<p class="lead"><bdi class="name">${model.invitedBy}</bdi> invited you as ${model.role === "owner" ? "an owner" : "a member"}. ${model.emailIsGiven ? "Choose a password." : "Choose your email and password."}</p>
 ${newAccountForm(model, { action: `${place.base}/invite`, submit: "Create account", emailIsGiven: model.emailIsGiven })}`
   )
 })
