@@ -64,7 +64,7 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .danger{color:var(--danger)}
 .danger:not(.small){border-color:var(--danger)}
 .danger:hover{background:var(--danger-wash)}
-.wide{width:100%}
+.wide{width:100%;overflow-wrap:anywhere}
 .quiet-link{flex:none;font-size:.875rem;padding:12px 0}
 
 .notice{padding:12px 14px;border-radius:var(--radius);border:1px solid transparent;font-size:.9375rem}
@@ -86,7 +86,7 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .permissions li{display:flex;gap:12px}
 .permissions .hint{display:block;margin-top:2px}
 .tick{flex:none;width:8px;height:14px;margin:3px 4px 0 5px;border:solid var(--good);border-width:0 2px 2px 0;transform:rotate(42deg)}
-.scope{padding:1px 6px;border-radius:calc(var(--radius)*.625);background:var(--sunken);color:var(--muted);white-space:nowrap}
+.scope{padding:1px 6px;border-radius:calc(var(--radius)*.625);background:var(--sunken);color:var(--muted);display:inline-block;max-width:100%}
 .card>.decide{margin-top:28px}
 .decide{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,8rem),1fr));gap:12px}
 

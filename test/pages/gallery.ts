@@ -46,6 +46,9 @@ const scopes = (say: Say) => [
   { scope: say("profile"), words: say("See your name and your email address") }
 ]
 
+/** Such as other servers have: an address is a scope, too. */
+const longScope = "https://www.northwind.example/auth/calendar.events.readonly"
+
 const consent = (
   say: Say,
   client: Partial<ConsentPage["client"]> = {},
@@ -249,7 +252,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         returnUrl: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
         email: say("ada@northwind.example"),
         problem: say("This form is out of date: you signed in in another tab."),
-        signedInAs: say("ada@northwind.example"),
+        signedInAs: say(`ada.${"lovelace".repeat(6)}@northwind.example`),
         forClient: say("Claude")
       })
     ],
@@ -358,15 +361,15 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ],
     [
       "consent-hostile",
-      consentPage(
-        place,
-        consent(say, {
+      consentPage(place, {
+        ...consent(say, {
           name: say(
             `\u202e${"Northwind Security ✅ ".repeat(2)}שלום 👩‍🚀 <b>verified</b> ${"Ẑ̵̛͖".repeat(9)}${"verylongword".repeat(20)}`
           ),
           redirectUri: say(`https://accounts.northwind.example.${"sub.".repeat(20)}evil.example:8443/cb`)
-        })
-      )
+        }),
+        scopes: [{ scope: say(longScope), words: say("See what you have planned"), byDefault: false }]
+      })
     ],
     [
       "consent-answered-waiting",
@@ -416,7 +419,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     [
       "session-ended-back",
       sessionEndedPage(place, {
-        back: { application: say("Ledger"), address: say("https://ledger.example/out?state=st") }
+        back: { application: say("ledger".repeat(9)), address: say("https://ledger.example/out?state=st") }
       })
     ],
     ["error-unknown-client", error(Errors.unknownClient(say("x7Kq")))],
@@ -535,7 +538,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             grantId: say("g2"),
             client: say("Sheets add-on"),
             returnHost: say("addons.example.com"),
-            scopes: scopes(say).slice(0, 1),
+            scopes: [{ scope: say(longScope), words: say("See what you have planned") }],
             since: before(90 * day),
             retriedElsewhereAt: before(3 * day)
           },
