@@ -47,7 +47,7 @@ h1 .name{padding:0 .2em;border:1px solid var(--line);border-radius:calc(var(--ra
 .field label,.label{display:block;margin-bottom:6px;font-size:.875rem;font-weight:560}
 .field .hint{margin-top:6px}
 .optional{margin-left:4px}
-input,select{display:block;width:100%;min-height:44px;padding:9px 12px;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius);font:inherit;line-height:1.5}
+input,select{display:block;scroll-margin:80px 0;width:100%;min-height:44px;padding:9px 12px;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius);font:inherit;line-height:1.5}
 input::placeholder{color:var(--muted);opacity:1}
 input[readonly]{background:var(--sunken)}
 input:focus-visible,select:focus-visible{outline-offset:0;border-color:var(--focus);border-radius:var(--radius)}
@@ -174,7 +174,7 @@ summary{cursor:pointer}
 .sign-out{display:flex;align-items:center;justify-content:space-between;gap:12px}
 
 @media (max-width:800px){.frame{grid-template-columns:minmax(0,1fr);gap:24px;padding:16px 16px 64px}.bar-inner{padding:12px 16px}
-.sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px}}
+.sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px;padding:6px 8px;font-size:.875rem}}
 @media (max-width:600px){.row{grid-template-columns:minmax(0,1fr);padding:16px}.row-head{padding:0}.row-facts{grid-template-columns:minmax(0,1fr);gap:4px}.row-facts>div{display:grid;grid-template-columns:minmax(0,7rem) minmax(0,1fr);gap:12px;align-items:baseline}.row-actions{order:1;margin-top:12px}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
 .confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.inline-form{grid-template-columns:minmax(0,1fr)}.form-actions .button{width:100%}.who-name{display:none}}
 @media (min-width:601px){.row-facts:has(>:nth-child(5)){grid-template-columns:repeat(auto-fill,minmax(7.25rem,1fr))}.row:has(>.row-actions>:nth-child(4)){grid-template-columns:minmax(0,1fr)}.row-actions:has(>:nth-child(4)){position:relative;flex-wrap:wrap;justify-content:flex-end}.row-actions:has(>:nth-child(4)) .confirm{position:static}}
