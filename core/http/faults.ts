@@ -17,7 +17,7 @@ import type {
 } from "../rules/Refusal.ts"
 import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rules/Resource.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
-import { consentPath, endpointUrl, endSessionPath, originOf, type Workspace } from "../workspace/Workspace.ts"
+import { consentPath, endpointUrl, logoutPath, originOf, type Workspace } from "../workspace/Workspace.ts"
 import { dpopNonceHeader, empty, json, noStore, secretJson } from "./answer.ts"
 import type { Fault } from "./Fault.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
@@ -289,8 +289,8 @@ const startAgainAt = (fault: ForgedForm, call: Call): string | undefined =>
 /** The error page of a refusal. */
 const errorOf = (fault: Exclude<Fault, TooManyRequests>, call: Call): Errors.CommonError => {
   const base = pagesPath(call.workspace)
-  const isSignOut = call.path === endSessionPath
-  const signOutAt = base + endSessionPath
+  const isSignOut = call.path === logoutPath
+  const signOutAt = base + logoutPath
   switch (fault._tag) {
     case "UntrustedRequest":
       return isSignOut ? Errors.untrustedSignOut(fault, signOutAt) : Errors.untrustedRequest(fault)

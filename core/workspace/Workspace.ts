@@ -166,7 +166,7 @@ export const pathBelow = (workspace: Workspace, path: string): string | undefine
 
 export const consentPath = "/consent"
 export const authorizePath = "/oauth/authorize"
-export const endSessionPath = "/oauth/logout"
+export const logoutPath = "/oauth/logout"
 export const parPath = "/oauth/par"
 export const deviceAuthorizationPath = "/oauth/device_authorization"
 /** Where people enter the code that a device shows. */

@@ -34,7 +34,7 @@ import { type RedirectTarget, withQuery } from "../../rules/RedirectUri.ts"
 import { Contended, InvalidRequest, TooManyRequests, UntrustedRequest } from "../../rules/Refusal.ts"
 import { offersOpenId } from "../../rules/Scope.ts"
 import { hasSessionPaths, pagesPath } from "../../workspace/SessionPath.ts"
-import { basePath, endSessionPath as path, scopesOf } from "../../workspace/Workspace.ts"
+import { basePath, logoutPath as path, scopesOf } from "../../workspace/Workspace.ts"
 import { addressMember, whereOpenId } from "./metadata.ts"
 
 /** OpenID Connect RP-Initiated Logout §2. What only wishes, `logout_hint` and `ui_locales`, changes nothing. */
