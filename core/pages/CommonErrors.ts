@@ -296,7 +296,7 @@ export const ownersOnly = (settings: string): CommonError => ({
   status: 403,
   title: "Only owners can open this page",
   happened: "This page is for owners of the workspace, and you are a member.",
-  remedy: "Ask an owner to do it for you, or to make you an owner.",
+  remedy: "Ask an owner to do it for you.",
   next: { label: "Back to settings", href: settings }
 })
 
