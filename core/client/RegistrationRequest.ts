@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { parseJson } from "../codec/Json.ts"
 import { privateKeyIn } from "../rules/Jwk.ts"
 import { InvalidClientMetadata } from "../rules/Refusal.ts"
 import type { ClientMember } from "./ClientMember.ts"
@@ -129,12 +130,3 @@ const faultIn = (rows: RegistrationRows, member: string): string =>
   member === "token_endpoint_auth_method"
     ? `The ${member} has to be one of these: ${[...rows.clientAuths.keys()].join(", ")}.`
     : `The member ${member} has a value that is not taken here.`
-
-/** `undefined` where it is no JSON. */
-export const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -1,6 +1,5 @@
 import { readBase64Url } from "./Base64Url.ts"
-
-export type Members = Readonly<Record<string, unknown>>
+import { isMembers, type Members } from "./Json.ts"
 
 /** A compact JWS (RFC 7515 §3.1) as it was sent: its signature is not verified yet. */
 export interface UnverifiedJws {
@@ -14,9 +13,6 @@ export interface UnverifiedJws {
 const longestJws = 8 * 1024
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-export const isMembers = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const membersOf = (part: string): Members | undefined => {
   const bytes = readBase64Url(part)

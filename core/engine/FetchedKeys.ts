@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Result } from "effect"
 import { SizedLruMap } from "../cache/LruMap.ts"
+import { parseJson } from "../codec/Json.ts"
 import { ClientKeys, KeysFault } from "../ports/ClientKeys.ts"
 import { type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
 import { day, hasPassed, type Instant, instantOf, later, minute, second } from "../rules/Instant.ts"
@@ -32,13 +33,7 @@ type KeySet = Result.Result<ReadonlyArray<PublicKey>, JwkSetFault>
 /** Documents are immutable and kept by their adapter, so each is parsed once. */
 const parsed = new WeakMap<Document, KeySet>()
 
-const parse = (body: string): KeySet => {
-  try {
-    return readJwkSet(JSON.parse(body))
-  } catch {
-    return Result.fail("malformed")
-  }
-}
+const parse = (body: string): KeySet => readJwkSet(parseJson(body))
 
 const keySetOf = (document: Document): KeySet => {
   const known = parsed.get(document)

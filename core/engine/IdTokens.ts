@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { type Client, identifierOf } from "../client/Client.ts"
 import { idTokenAlgorithmOf } from "../client/openIdMembers.ts"
-import type { Members } from "../codec/Jws.ts"
+import type { Members } from "../codec/Json.ts"
 import { readJws } from "../codec/Jws.ts"
 import { type Identity, idTokenClaims, idTokenType } from "../grant/idToken.ts"
 import type { ResourceOwner } from "../ports/ResourceOwner.ts"

@@ -1,5 +1,5 @@
 import { Effect, Redacted, Result } from "effect"
-import type { Members } from "../codec/Jws.ts"
+import type { Members } from "../codec/Json.ts"
 import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type SignatureFault, Signatures, type WrappedKey, type Wrapping } from "../ports/Signatures.ts"

@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
-import type { Members, UnverifiedJws } from "../codec/Jws.ts"
+import type { Members } from "../codec/Json.ts"
+import type { UnverifiedJws } from "../codec/Jws.ts"
 import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
 import { adapterFault, type SignatureFault, type Signatures } from "../ports/Signatures.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"

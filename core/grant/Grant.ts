@@ -178,8 +178,8 @@ export const sidIn = (grant: Grant): Digest | undefined => {
   return grant._tag === "Pending" || grant._tag === "Active" ? grant.authentication?.sid : undefined
 }
 
-/** As long as a session of the built-in accounts lasts. */
-const namedFor: Millis = 14 * day
+/** So long a session of the built-in accounts lasts. */
+export const sessionLife: Millis = 14 * day
 
 /**
  * Kept by a margin longer than anything that it issued. One whose code was redeemed is also kept while the session lasts
@@ -188,7 +188,7 @@ const namedFor: Millis = 14 * day
 export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
   const end = endOf(grant, accessTtl)
   if (end === null) return null
-  const named = grant._tag === "Pending" || sidIn(grant) === undefined ? end : later(grant.createdAt, namedFor)
+  const named = grant._tag === "Pending" || sidIn(grant) === undefined ? end : later(grant.createdAt, sessionLife)
   return later(named > end ? named : end, margin)
 }
 

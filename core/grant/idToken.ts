@@ -1,7 +1,7 @@
 import { sha512 } from "@noble/hashes/sha2.js"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { base64Url } from "../codec/Base64Url.ts"
-import type { Members } from "../codec/Jws.ts"
+import type { Members } from "../codec/Json.ts"
 import type { ClientId, UserId } from "../rules/Id.ts"
 import { type Instant, later, type Millis, secondsOf } from "../rules/Instant.ts"
 import type { Algorithm } from "../rules/Jwk.ts"

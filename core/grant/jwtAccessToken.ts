@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { type Client, identifierOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
-import type { Members } from "../codec/Jws.ts"
+import type { Members } from "../codec/Json.ts"
 import { type ClientId, grantMark } from "../rules/Id.ts"
 import { type Instant, type Millis, minute, secondsOf } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import type { RecordKind } from "../engine/Records.ts"
+import { sessionLife } from "../grant/Grant.ts"
 import { PlaceId, UserId } from "../rules/Id.ts"
 import { day, Instant, later, type Millis } from "../rules/Instant.ts"
 import { ScopeName } from "../rules/Scope.ts"
@@ -45,7 +46,7 @@ export interface AccountPolicy {
 }
 
 export const standardAccountPolicy: AccountPolicy = {
-  sessionTtl: 14 * day,
+  sessionTtl: sessionLife,
   invitationTtl: 7 * day,
   setUpTtl: day,
   passwordLength: 10

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Redacted, Schema } from "effect"
-import type { Members, UnverifiedJws } from "../codec/Jws.ts"
+import type { Members } from "../codec/Json.ts"
+import type { UnverifiedJws } from "../codec/Jws.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { PortUnavailable } from "../rules/Refusal.ts"
 

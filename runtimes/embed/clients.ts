@@ -5,7 +5,7 @@ import { liveSecrets, longestKept } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { longestRecord } from "../../core/client/register.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
-import type { Members } from "../../core/codec/Jws.ts"
+import type { Members } from "../../core/codec/Json.ts"
 import {
   answerByIdentifier,
   deleteClient,

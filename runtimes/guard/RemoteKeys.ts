@@ -1,4 +1,5 @@
 import { type Clock, Effect, Result } from "effect"
+import { parseJson } from "../../core/codec/Json.ts"
 import { hour, minute, second } from "../../core/rules/Instant.ts"
 import { type PublicKey, readJwkSet } from "../../core/rules/Jwk.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
@@ -28,11 +29,7 @@ const unreadable: Fetched = Result.fail({ _tag: "Unreadable" })
 
 const readSet = (text: string): Fetched => {
   if (text.length > longest) return unreadable
-  try {
-    return Result.mapError(readJwkSet(JSON.parse(text)), (): IntrospectionFailure => ({ _tag: "Unreadable" }))
-  } catch {
-    return unreadable
-  }
+  return Result.mapError(readJwkSet(parseJson(text)), (): IntrospectionFailure => ({ _tag: "Unreadable" }))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Effect, Redacted, Schema } from "effect"
+import { parseJson } from "../../core/codec/Json.ts"
 import { Binding } from "../../core/grant/Binding.ts"
 import { actorsIn } from "../../core/grant/jwtAccessToken.ts"
 import { apiKey } from "../../core/oauth/presented/apiKey.ts"
@@ -135,11 +136,3 @@ export const introspect = (
       return Effect.succeed({ caller, implied, binding, maxAge: maxAgeOf(response) })
     })
   )
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -17,18 +17,24 @@ import { call, openAdmin, over, recordOf, scoped } from "./redisGiven.ts"
 const limit = 60_000
 const ownersList = ownerKey("tessera", recordOf("any"))
 
+/** A Redis with a replica that `admin` speaks to, and that `follow` has it follow again. */
+const replicated = Effect.gen(function* () {
+  const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
+  const replica = yield* startRedis()
+  const admin = yield* openAdmin(replica.url)
+  const isLinked = Effect.map(call(admin, "ROLE"), (role) => Array.isArray(role) && role[3] === "connected")
+  const follow = Effect.andThen(call(admin, "REPLICAOF", "127.0.0.1", master.port), pollUntil(isLinked, limit))
+  expect(yield* follow).toBe(true)
+  return { admin, follow, master }
+})
+
 describe("a Redis whose writes wait for a replica", () => {
   test(
     "acknowledges what a replica has, and calls the outcome unknown where none has it",
     () =>
       scoped(
         Effect.gen(function* () {
-          const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
-          const replica = yield* startRedis()
-          const admin = yield* openAdmin(replica.url)
-          yield* call(admin, "REPLICAOF", "127.0.0.1", master.port)
-          const isLinked = Effect.map(call(admin, "ROLE"), (role) => Array.isArray(role) && role[3] === "connected")
-          expect(yield* pollUntil(isLinked, limit)).toBe(true)
+          const { admin, master } = yield* replicated
 
           yield* Effect.gen(function* () {
             const store = yield* Storage
@@ -67,12 +73,7 @@ describe("a Redis whose writes wait for a replica", () => {
     () =>
       scoped(
         Effect.gen(function* () {
-          const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
-          const replica = yield* startRedis()
-          const admin = yield* openAdmin(replica.url)
-          const isLinked = Effect.map(call(admin, "ROLE"), (role) => Array.isArray(role) && role[3] === "connected")
-          const follow = Effect.andThen(call(admin, "REPLICAOF", "127.0.0.1", master.port), pollUntil(isLinked, limit))
-          expect(yield* follow).toBe(true)
+          const { admin, follow, master } = yield* replicated
 
           yield* Effect.gen(function* () {
             const store = yield* Storage
@@ -113,12 +114,7 @@ describe("a Redis whose writes wait for a replica", () => {
     () =>
       scoped(
         Effect.gen(function* () {
-          const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
-          const replica = yield* startRedis()
-          const admin = yield* openAdmin(replica.url)
-          const isLinked = Effect.map(call(admin, "ROLE"), (role) => Array.isArray(role) && role[3] === "connected")
-          const follow = Effect.andThen(call(admin, "REPLICAOF", "127.0.0.1", master.port), pollUntil(isLinked, limit))
-          expect(yield* follow).toBe(true)
+          const { admin, follow, master } = yield* replicated
 
           yield* Effect.gen(function* () {
             const store = yield* Storage

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
-import { type Members, millisIn } from "../../codec/Jws.ts"
+import type { Members } from "../../codec/Json.ts"
+import { millisIn } from "../../codec/Jws.ts"
 import { type Instant, later, leeway, minute } from "../../rules/Instant.ts"
 
 /** RFC 7523 §2.2. */

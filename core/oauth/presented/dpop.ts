@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
-import { type Members, millisIn, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
+import type { Members } from "../../codec/Json.ts"
+import { millisIn, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { isKeyText } from "../../grant/apiKey.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import { adapterFault, type Signatures } from "../../ports/Signatures.ts"
