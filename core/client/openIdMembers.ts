@@ -43,7 +43,10 @@ const known = (value: string | undefined): OpenIdAlgorithm | undefined => (isOpe
  * OpenID Connect Registration §2: RS256 is what a client means that registers itself and names none. For one that an owner
  * makes, the usual algorithm signs: shorter, and in a tenth of the time.
  */
-export const idTokenAlgorithmOf = (client: Client, policy: Pick<Policy, "profile">): OpenIdAlgorithm =>
+export const idTokenAlgorithmOf = (
+  client: Pick<Client, "madeBy" | "members">,
+  policy: Pick<Policy, "profile">
+): OpenIdAlgorithm =>
   signedFor(client, policy, known(idTokenAlgorithm.of(client)) ?? (client.madeBy === "itself" ? "RS256" : "ES256"))
 
 /**

@@ -1,4 +1,4 @@
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Redacted, Result, Semaphore } from "effect"
 import type { Members } from "../codec/Json.ts"
 import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -43,10 +43,19 @@ export interface Asked {
 /** Signs with the key that signs now. */
 export type Sign = (header: Members, claims: Members) => Effect.Effect<string, PortUnavailable>
 
-/** The keys that a workspace signs with. A workspace that signs nothing has none. */
+/** The keys that a workspace signs with. One that signs nothing, and whose keys nobody has read, has none. */
 export interface Signing {
   /** A key that is ready; made at first need. */
   readonly ready: (workspace: Workspace, asked: Asked, now: Instant) => Effect.Effect<Sign, SigningFault>
+  /**
+   * As they are stored now, so that whatever a process signs is told by all of them. Who reads them before the first
+   * signature has the first keys made, by these algorithms: no cache remembers a set without the key that signs next.
+   */
+  readonly published: (
+    workspace: Workspace,
+    first: ReadonlyArray<Algorithm>,
+    now: Instant
+  ) => Effect.Effect<SigningKeys, SigningFault>
   /** As it is stored now. */
   readonly stored: (workspace: Workspace) => Effect.Effect<SigningKeys | undefined, StorageUnavailable>
   /**
@@ -182,6 +191,20 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     return key ?? (yield* new Contended())
   })
 
+  /** Strangers may ask for the first keys, and an RSA key takes long: one at a time finds what the one before made. */
+  const oneAtATime = Semaphore.makeUnsafe(1)
+
+  const begin = Effect.fnUntraced(function* (workspace: Workspace, first: ReadonlyArray<Algorithm>, now: Instant) {
+    const found = yield* stored(workspace)
+    if (found !== undefined) return found
+    yield* isOurs(workspace)
+    const drawn = yield* Effect.forEach(first, (algorithm) => draw(workspace, algorithm))
+    return yield* change(workspace, (found) => {
+      const begun = drawn.reduce((keys, key) => readyFor(keys, key.algorithm, 0, key, now) ?? keys, found)
+      return { keys: begun, outcome: begun }
+    })
+  })
+
   const wrappedUnder = (sealKey: SealKey, workspace: Workspace, { kid, wrapped }: SigningKey): WrappedKey => ({
     wrapped: wrapped.text,
     wrapping: wrappingOf(workspace, sealKey, kid)
@@ -254,6 +277,10 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
         ? signWith(workspace, key)
         : Effect.flatMap(prepare(workspace, asked, now), (key) => signWith(workspace, key))
     },
+    published: (workspace, first, now) =>
+      Effect.flatMapEager(stored(workspace), (found) =>
+        found === undefined ? oneAtATime.withPermits(1)(begin(workspace, first, now)) : Effect.succeed(found)
+      ),
     stored,
     verifying: (workspace, kid, now, which = publishedAt) => {
       const keysOf = (found: SigningKeys | undefined): ReadonlyArray<PublicKey> =>

@@ -55,11 +55,28 @@ describe("signing keys", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          expect(yield* published(world)).toEqual([])
+          expect(yield* world.services.signing.stored(theWorkspace)).toBeUndefined()
           const servers = yield* eight(world)
           const signed = yield* Effect.forEach(servers, (one) => sign(one), { concurrency: "unbounded" })
           expect((yield* published(world)).length).toBe(1)
           for (const jws of signed) expect(yield* verify(world, jws)).toBe(true)
+        }),
+      signing
+    ))
+
+  test("are made by whoever reads them before anything is signed, one set for all processes", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const servers = yield* eight(world)
+          const sets = yield* Effect.forEach([...servers, ...servers], published, { concurrency: "unbounded" })
+          expect(sets.map((keys) => keys.map(({ alg, kid }) => [alg, kid]))).toEqual(
+            sets.map(() => (sets[0] ?? []).map(({ alg, kid }) => [alg, kid]))
+          )
+          expect(sets[0]?.length).toBe(1)
+          const signed = yield* Effect.forEach(servers, (one) => sign(one), { concurrency: "unbounded" })
+          for (const jws of signed) expect(yield* verify(world, jws)).toBe(true)
+          expect(yield* published(world)).toEqual([...(sets[0] ?? [])])
         }),
       signing
     ))

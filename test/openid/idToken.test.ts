@@ -119,7 +119,7 @@ describe("an ID token (OpenID Connect Core §2)", () => {
             limit: 10
           })).values
           expect(grant).not.toHaveProperty("authentication")
-          expect(jsonOf(yield* world.send("GET", "/oauth/jwks"))).toEqual({ keys: [] })
+          expect(yield* world.services.signing.stored(world.workspace)).toBeUndefined()
         }),
       signsIn
     ))

@@ -1,11 +1,19 @@
 import { Effect, Schema } from "effect"
+import { idTokenAlgorithmOf } from "../../client/openIdMembers.ts"
+import { signedFor } from "../../client/Profile.ts"
 import { publishedAt, publishedFor } from "../../engine/signingKeys.ts"
 import { empty, json } from "../../http/answer.ts"
 import type { HeaderPairs } from "../../http/Http.ts"
 import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import type { RegistrationPolicy } from "../../ports/RegistrationPolicy.ts"
 import { Signatures } from "../../ports/Signatures.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
+import type { Algorithm } from "../../rules/Jwk.ts"
+import type { Policy } from "../../rules/Policy.ts"
+import { Contended, PortUnavailable } from "../../rules/Refusal.ts"
+import { offersOpenId } from "../../rules/Scope.ts"
 import { digestOf } from "../../rules/Secret.ts"
+import { policyAt } from "../../workspace/Workspace.ts"
 
 /** RFC 7517 §5. */
 const JwkSet = Schema.Struct({
@@ -27,9 +35,6 @@ const lasting = (etag: string): HeaderPairs => [
   ["etag", etag]
 ]
 
-/** The first key may come in the next moment, and signs at once: no cache is to remember that there was none. */
-const fleeting: HeaderPairs = [["cache-control", "no-cache"]]
-
 const sampleTag = '"a"'
 
 const jwksContract = {
@@ -40,33 +45,41 @@ const jwksContract = {
   callers: [{ shows: "nothing" }],
   answers: [
     { description: "The public keys.", like: () => json(200, {}, lasting(sampleTag)), body: JwkSet },
-    { description: "There are none yet.", like: () => json(200, {}, fleeting), body: JwkSet },
     { description: "They are those of this ETag.", like: () => empty(304, lasting(sampleTag)) }
   ],
-  faults: [StorageUnavailable]
+  faults: [Contended, PortUnavailable, StorageUnavailable]
 } as const satisfies Contract
 
 /** RFC 9110 §13.1.2: any of several, compared without their strength. */
 const names = (header: string, etag: string): boolean =>
   header.split(",").some((one) => one.trim().replace(/^W\//, "") === etag || one.trim() === "*")
 
+/** What signs unless somebody says otherwise: for resources, and for applications that register themselves. */
+const usual = (policy: Policy, { offered }: RegistrationPolicy["Service"]): ReadonlyArray<Algorithm> => {
+  const itself = { madeBy: "itself", members: {} } as const
+  const forResources = signedFor(itself, policy, policy.jwtAlgorithm)
+  return offered && offersOpenId(policy.scopes)
+    ? [...new Set([forResources, idTokenAlgorithmOf(itself, policy)])]
+    : [forResources]
+}
+
 const jwksHandler =
-  ({ signing }: Services): HandlerOf<typeof jwksContract> =>
-  ({ now, request, workspace }) =>
-    // As it is stored, so that whatever a process signs is told by all of them.
-    Effect.mapEager(signing.stored(workspace), (found) => {
-      const keys = (found === undefined ? [] : publishedAt(found, now)).map(({ algorithm, kid, publicKey }) => ({
+  ({ policy, registration, signing }: Services): HandlerOf<typeof jwksContract> =>
+  ({ now, request, workspace }) => {
+    const first = usual(policyAt(policy, workspace), registration)
+    return Effect.mapEager(signing.published(workspace, first, now), (found) => {
+      const keys = publishedAt(found, now).map(({ algorithm, kid, publicKey }) => ({
         ...publicKey,
         kid,
         alg: algorithm,
         use: "sig" as const
       }))
-      if (keys.length === 0) return json(200, { keys } satisfies typeof JwkSet.Type, fleeting)
       const etag = `"${digestOf(keys.map(({ kid }) => kid).join(" "))}"`
       return names(request.headers.get("if-none-match") ?? "", etag)
         ? empty(304, lasting(etag))
         : json(200, { keys } satisfies typeof JwkSet.Type, lasting(etag))
     })
+  }
 
 /** RFC 7517 §5, 8414 §2. */
 export const jwksEndpoint: Endpoint = {

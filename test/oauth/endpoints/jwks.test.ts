@@ -4,8 +4,10 @@ import { TestClock } from "effect/testing"
 import { createLocalJWKSet } from "jose"
 import { publishedAhead } from "../../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
+import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import type { Algorithm } from "../../../core/rules/Jwk.ts"
+import { signInScopes } from "../../../core/rules/Scope.ts"
 import { inWorld, realSignatures, theWorkspace, type World } from "../../given/World.ts"
 
 const signing = { signatures: realSignatures }
@@ -16,20 +18,28 @@ const sign = (world: World, algorithm: Algorithm = "ES256") =>
   Effect.flatMap(currentInstant, (now) => world.services.signing.ready(theWorkspace, { algorithm, life: 60_000 }, now))
 
 describe("the published keys (RFC 7517)", () => {
-  test("are none, which no cache may keep, until something is signed", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const answer = yield* world.send("GET", "/oauth/jwks")
-          expect([answer.status, answer.body, header(answer, "cache-control"), header(answer, "etag")]).toEqual([
-            200,
-            '{"keys":[]}',
-            "no-cache",
-            null
-          ])
-        }),
-      signing
-    ))
+  test("are there for whoever comes before the first signature, by what signs unless somebody says otherwise", async () => {
+    const first = (options: Parameters<typeof inWorld>[1]) =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const told = yield* world.send("GET", "/oauth/jwks")
+            expect([told.status, header(told, "cache-control")]).toEqual([200, "public, max-age=300"])
+            const { keys } = JSON.parse(told.body) as { keys: ReadonlyArray<{ alg: Algorithm }> }
+            for (const { alg } of keys) yield* sign(world, alg)
+            expect((yield* world.send("GET", "/oauth/jwks")).body).toBe(told.body)
+            return keys.map(({ alg }) => alg)
+          }),
+        { ...signing, ...options }
+      )
+    expect(await first({})).toEqual(["ES256"])
+    expect(await first({ policy: { scopes: signInScopes } })).toEqual(["ES256", "RS256"])
+    expect(await first({ policy: { scopes: signInScopes }, registration: RegistrationPolicy.layerClosed })).toEqual([
+      "ES256"
+    ])
+    expect(await first({ policy: { scopes: signInScopes, profile: "fapi2" } })).toEqual(["ES256"])
+    expect(await first({ policy: { jwtAlgorithm: "EdDSA" } })).toEqual(["EdDSA"])
+  })
 
   test("have public members only, may be kept for five minutes, and are read from any origin", () =>
     inWorld(
