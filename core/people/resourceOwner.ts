@@ -16,6 +16,8 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
   session: session.id,
   label: account.email,
   role: account.role,
+  // RFC 8176: there is no other means.
+  amr: ["pwd"],
   confirmedAt: session.confirmedAt,
   authenticatedAt: session.confirmedAt,
   ...(session.name === undefined ? {} : { name: session.name }),
@@ -69,7 +71,7 @@ export const resourceOwnerLayer = Layer.effect(
     }),
     places: (workspace, user) =>
       Effect.map(accounts.book.findActive(workspace.id, user), (found) => found?.places ?? []),
-    claims: ["name", "email", "email_verified"],
+    claims: ["amr", "name", "email", "email_verified"],
     profile: (workspace, user) =>
       Effect.map(accounts.book.findActive(workspace.id, user), (found) =>
         Option.map(

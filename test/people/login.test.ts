@@ -1,13 +1,24 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { decodeJwt } from "jose"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { makeSignIn } from "../../core/people/signIn.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
-import { authorizeTarget, formHeaders, header, hiddenFields, jsonOf, registerClient } from "../given/flow.ts"
+import {
+  authorizeTarget,
+  formHeaders,
+  header,
+  hiddenFields,
+  jsonOf,
+  redeem,
+  registerClient,
+  returned,
+  text
+} from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
 import { theWorkspace } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
@@ -549,8 +560,29 @@ describe("who an account is to clients", () => {
           const profile = Option.getOrThrow(yield* house.services.owner.profile(house.workspace, id))
           const document = jsonOf(yield* house.send("GET", "/.well-known/openid-configuration"))
           const listed = document.claims_supported as ReadonlyArray<string>
-          expect(listed.toSorted()).toEqual(["auth_time", ...Object.keys(profile)].toSorted())
+          expect(listed.toSorted()).toEqual(["amr", "auth_time", ...Object.keys(profile)].toSorted())
           expect(document.scopes_supported).toEqual(expect.arrayContaining(["address", "phone"]))
+        }),
+      { documents: new DocumentsWeb().layer() }
+    ))
+
+  test("is told with the means of sign-in (RFC 8176) to a client that asks for it, and to no other", () =>
+    inHouse(
+      (house) =>
+        Effect.gen(function* () {
+          yield* addAccount(house)
+          const client = yield* registerClient(house)
+          const browser = new Browser(house)
+          yield* browser.signIn()
+          for (const [claims, means] of [
+            ['{"id_token":{"amr":{"essential":true}}}', ["pwd"]],
+            [undefined, undefined]
+          ] as const) {
+            const page = yield* browser.get(authorizeTarget(client, { scope: "openid", claims }))
+            const answer = yield* browser.send("POST", "/consent", { ...hiddenFields(page.body), decision: "approve" })
+            const { id_token } = jsonOf(yield* redeem(house, client, text(returned(answer).get("code"))))
+            expect(decodeJwt(text(id_token)).amr).toEqual(means)
+          }
         }),
       { documents: new DocumentsWeb().layer() }
     ))

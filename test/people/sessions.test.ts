@@ -324,7 +324,7 @@ test("the rest of the server is told who is signed in, and what of a person is s
         return services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
       })
       const first = Option.getOrThrow(yield* current)
-      const told = { user: id, label: "ada@example.com", role: "owner" as const }
+      const told = { user: id, label: "ada@example.com", role: "owner" as const, amr: ["pwd"] }
       const at = Instant.make(t0)
       expect<unknown>(first).toStrictEqual({ ...told, session: first.session, confirmedAt: at, authenticatedAt: at })
       yield* browser.signIn()
