@@ -56,9 +56,9 @@ const aboutIn = (said: Members): Members =>
 const aboutNames = Object.keys(About.fields)
 
 /**
- * A registration that says the same. Written for servers of every kind, a document names grant types and redirect URIs
- * that are none here: they are left out beside ones that are. An unregistered client acts for people only, and no
- * document gives it what an owner gives.
+ * A registration that says the same. Written for servers of every kind, a document names grant types, response types and
+ * redirect URIs that are none here: they are left out beside ones that are. An unregistered client acts for people only,
+ * and no document gives it what an owner gives.
  */
 const registrationOf = (tables: Tables, said: Members): Members => {
   const rest = Object.entries(said).filter(([name]) => !aboutNames.includes(name))
@@ -66,10 +66,14 @@ const registrationOf = (tables: Tables, said: Members): Members => {
     (row) => !actsForWorkspace(row) && row.registers.givenByOwner !== true
   )
   const grantTypes = textsIn(said.grant_types).filter((name) => open.some((row) => row.name === name))
+  const responseTypes = textsIn(said.response_types).filter((name) =>
+    open.some(({ registers: { responseType } }) => responseType === name)
+  )
   return {
     ...Object.fromEntries(rest),
     ...aboutIn(said),
     grant_types: grantTypes.length === 0 ? undefined : grantTypes,
+    ...(responseTypes.length === 0 ? {} : { response_types: responseTypes }),
     redirect_uris: textsIn(said.redirect_uris).filter((uri) => Result.isSuccess(checkRedirectUri(uri))),
     token_endpoint_auth_method: methodOf(tables, said)
   }

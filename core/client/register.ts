@@ -12,6 +12,7 @@ import {
   grantScopes,
   isWithin,
   namesIn,
+  offersOpenId,
   type ScopeRegistry,
   type Scopes
 } from "../rules/Scope.ts"
@@ -110,6 +111,30 @@ const isAvailableTo = (madeBy: ClientMaker, policy: Policy) => (row: Registrable
 export const nameableGrantTypes = ({ grantTypes }: Pick<Tables, "grantTypes">, policy: Policy): ReadonlyArray<string> =>
   nameable(grantTypes.values(), isAvailableTo("itself", policy)).map(({ name }) => name)
 
+/**
+ * OpenID Connect Registration §2: where people sign in, a client is told of the flows that it names and cannot have, also
+ * beside ones that it can: it would count on them.
+ */
+const flowFault = (
+  { grant_types = [], response_types = [] }: RegistrationRequest,
+  policy: Policy,
+  grantTypes: Iterable<RegistrableGrantType>,
+  hasFlow: boolean
+): string | undefined => {
+  if (!offersOpenId(policy.scopes)) return undefined
+  const known = responseTypesOf([...grantTypes])
+  const isImplicit = grant_types.includes("implicit")
+  // For a client without a browser, the member says nothing.
+  if (known.length === 0 || !(isImplicit || hasFlow)) return undefined
+  // Some libraries name the grant type beside the response type `code` alone, by which they ask for no other flow.
+  const named = isImplicit && response_types.length === 0 ? ["implicit"] : response_types
+  const missing = named.filter((type) => !known.includes(type))
+  if (missing.length === 0) return undefined
+  const names = repeated(missing)
+  const there = `The server has the flow of the response type ${known.join(", ")} only`
+  return names === "" ? `${there}.` : `${there}, and none of these: ${names}.`
+}
+
 /** RFC 7591 §2: grant types that the server lacks are left out beside ones that it has. */
 const readGrantTypes = (
   asked: ReadonlyArray<string> | undefined,
@@ -171,6 +196,9 @@ const readTerms = (
 ): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
     const types = yield* readGrantTypes(request.grant_types, [...grantTypes.values()], isAvailable)
+    const responses = responseTypesOf(types)
+    const flows = flowFault(request, policy, grantTypes.values(), responses.length > 0)
+    if (flows !== undefined) return yield* metadataFault(flows)
     const method = clientAuths.get(request.token_endpoint_auth_method ?? usualMethod(clientAuths))
     if (method === undefined) {
       const names = [...clientAuths.keys()].join(", ")
@@ -180,7 +208,6 @@ const readTerms = (
     if (secretive !== undefined && !method.proves) {
       return yield* metadataFault(`The grant type ${secretive.name} takes a client with a secret.`)
     }
-    const responses = responseTypesOf(types)
     const { response_types: asked = [] } = request
     if (responses.length > 0 && asked.length > 0 && !asked.some((type) => responses.includes(type))) {
       const names = repeated(asked)

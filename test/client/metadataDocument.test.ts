@@ -7,6 +7,7 @@ import type { Tables } from "../../core/client/register.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { after, policy, scopes, t0 } from "../grant/given.ts"
 
@@ -22,12 +23,12 @@ const tables: Tables = {
 }
 
 const whole = { client_id: address, redirect_uris: [uri] }
-const read = (body: unknown, by = tables) =>
+const read = (body: unknown, by = tables, rules = policy) =>
   readDocument(
     by,
     address,
     { body: typeof body === "string" ? body : JSON.stringify(body), fetchedAt: t0, freshUntil: after(1000) },
-    policy
+    rules
   )
 
 const signing = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: "https://app.example/keys" }
@@ -117,6 +118,19 @@ describe("a client's document", () => {
     [{ token_endpoint_auth_methods_supported: "private_key_jwt" }, "Public"]
   ] as const)("proves itself as it says: %j", (said, tag) => {
     expect(Result.getOrThrow(read({ ...whole, ...said })).credential._tag).toBe(tag)
+  })
+
+  test("is for every server: flows that are none here are left out beside codes, where people sign in too", () => {
+    const flows = {
+      grant_types: ["implicit", "authorization_code"],
+      response_types: ["code", "id_token token", "code id_token"]
+    }
+    const signsIn = { ...policy, scopes: signInScopes }
+    const found = read({ ...whole, ...flows }, tables, signsIn)
+    expect(Result.getOrThrow(found).grantTypes).toEqual(["authorization_code", "refresh_token"])
+    expect(read({ ...whole, response_types: ["code id_token"] }, tables, signsIn)).toEqual(
+      Result.fail("document_unusable")
+    )
   })
 
   test.each([

@@ -377,6 +377,10 @@ describe("OIDC Dynamic", () => {
     ["an age below nothing", { default_max_age: -1 }, "default_max_age"],
     ["plain http to begin at", { initiate_login_uri: "http://a.example/login" }, "initiate_login_uri"],
     ["the implicit flow", { response_types: ["id_token token"] }, "code"],
+    ["the implicit flow beside codes", { grant_types: ["authorization_code", "implicit"] }, "implicit"],
+    ["its response type beside codes", { response_types: ["code", "id_token"] }, "id_token"],
+    ["the implicit flow of a machine", { grant_types: ["client_credentials", "implicit"] }, "implicit"],
+    ["the hybrid flow beside codes", { response_types: ["code", "code id_token"] }, "code id_token"],
     ["oidcc-redirect-uri-regfrag", { redirect_uris: ["https://a.example/cb#x"] }, "fragment"]
   ]
   for (const [module, metadata, names] of refused) {
@@ -393,6 +397,21 @@ describe("OIDC Dynamic", () => {
       )
     )
   }
+
+  test("the grant type of the implicit flow, of a client that names the response type code alone, asks for nothing, nor does a machine by a response type", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, {
+          grant_types: ["authorization_code", "implicit", "refresh_token"],
+          response_types: ["code"]
+        })
+        const told = jsonOf(
+          yield* world.send("GET", `/oauth/register/${client.id}`, { headers: bearing(client.registrationToken) })
+        )
+        expect([told.grant_types, told.response_types]).toEqual([["authorization_code", "refresh_token"], ["code"]])
+        yield* registerClient(world, { grant_types: ["client_credentials"], response_types: ["token"] })
+      })
+    ))
 
   test("what is registered is told, and read again", () =>
     played((world) =>
