@@ -34,6 +34,10 @@ export const millisIn = (claims: Members, name: string): number | undefined => {
 /** RFC 7515 §4.1.4: which of its keys made it, as the header says. */
 export const kidOf = ({ kid }: Members): string | undefined => (typeof kid === "string" ? kid : undefined)
 
+/** RFC 7515 §4.1.9: the media type that it says it is, in whatever case and with `application/` or without. */
+export const mediaTypeIn = ({ typ }: Members): unknown =>
+  typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : typ
+
 /**
  * Tells whose key is to be asked for, and nothing more. An array is no object of claims, and no text has two forms.
  * `headerOf`: of a reader who has seen the same header before.

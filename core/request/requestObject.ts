@@ -3,7 +3,7 @@ import { authMethodOf, type Client, identifierOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { maySignBy, profileOf, requestObjectAlgorithm } from "../client/Profile.ts"
 import type { Members } from "../codec/Json.ts"
-import { kidOf, millisIn, readJws } from "../codec/Jws.ts"
+import { kidOf, mediaTypeIn, millisIn, readJws } from "../codec/Jws.ts"
 import { verifiedOfClient } from "../engine/clientSignatures.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { wellFormed } from "../http/returnUrl.ts"
@@ -18,9 +18,7 @@ type Fault = InvalidRequestObject["reason"]
 const longest = hour
 
 /** RFC 9101 §10.8: a type of its own, or none that says what else it would be. */
-const types: ReadonlyArray<unknown> = [undefined, "jwt", "oauth-authz-req+jwt", "application/oauth-authz-req+jwt"]
-
-const lowered = (value: unknown): unknown => (typeof value === "string" ? value.toLowerCase() : value)
+const types: ReadonlyArray<unknown> = [undefined, "jwt", "oauth-authz-req+jwt"]
 
 /** Not a number where it is none: neither before nor after any moment. */
 const momentIn = (claims: Members, name: string): number => millisIn(claims, name) ?? Number.NaN
@@ -38,7 +36,7 @@ export interface ObjectExpected {
 /** RFC 9101 §4 and §6: what a request object has to say whose signature holds; `undefined` where it does. */
 export const objectFault = (header: Members, claims: Members, expected: ObjectExpected): Fault | undefined => {
   const { client, issuer, now } = expected
-  if (!types.includes(lowered(header.typ))) return "type"
+  if (!types.includes(mediaTypeIn(header))) return "type"
   if (claims.iss !== client || claims.client_id !== client) return "client"
   // RFC 9101 §10.8: with both it would be an assertion of the client, too.
   if (claims.sub === client) return "subject"

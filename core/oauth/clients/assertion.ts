@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import type { Members } from "../../codec/Json.ts"
-import { millisIn } from "../../codec/Jws.ts"
+import { mediaTypeIn, millisIn } from "../../codec/Jws.ts"
 import { type Instant, later, leeway, minute } from "../../rules/Instant.ts"
 
 /** RFC 7523 §2.2. */
@@ -38,7 +38,7 @@ export type AssertionFault =
 const isThere = (claims: Members, name: string): boolean => claims[name] !== undefined
 
 /** draft-ietf-oauth-rfc7523bis §4: it may have a type of its own. A JWT of any other type is made for something else. */
-const types: ReadonlyArray<unknown> = [undefined, "JWT", "jwt", "client-authentication+jwt"]
+const types: ReadonlyArray<unknown> = [undefined, "jwt", "client-authentication+jwt"]
 
 /** RFC 7523 §3, with the audience of its 2025 revision: what an assertion has to say whose signature holds. */
 export const checkAssertion = (
@@ -46,7 +46,7 @@ export const checkAssertion = (
   claims: Members,
   { audiences, client, now }: Expected
 ): Result.Result<GoodAssertion, AssertionFault> => {
-  if (!types.includes(header.typ)) return Result.fail("assertion_type")
+  if (!types.includes(mediaTypeIn(header))) return Result.fail("assertion_type")
   if (claims.iss !== client || claims.sub !== client) return Result.fail("assertion_subject")
   // An array would let another server that stands in it use the assertion here.
   if (typeof claims.aud !== "string" || !audiences.includes(claims.aud)) return Result.fail("assertion_audience")

@@ -2,7 +2,7 @@ import { Effect, Option, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { type Client, identifierOf, isPublic, mayUse } from "../../client/Client.ts"
 import type { Members } from "../../codec/Json.ts"
-import { kidOf, millisIn, readJws } from "../../codec/Jws.ts"
+import { kidOf, mediaTypeIn, millisIn, readJws } from "../../codec/Jws.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
 import type { Grant, Revoked, Standing } from "../../grant/Grant.ts"
@@ -72,8 +72,9 @@ const checkClaims = (
   by: AuthenticatedClient,
   { now, workspace }: Sources
 ): Result.Result<{ readonly subject: string; readonly issuedAt: Instant }, InvalidGrant> => {
-  const isIdJag = header.typ === idJag
-  const isPlain = header.typ === undefined || header.typ === "JWT" || header.typ === "jwt"
+  const type = mediaTypeIn(header)
+  const isIdJag = type === idJag
+  const isPlain = type === undefined || type === "jwt"
   if (!isIdJag && !(isPlain && trusted.takes === "any")) return refused("assertion_type")
   if (claims.iss !== trusted.issuer) return refused("assertion_issuer")
   if (!isFor(claims.aud, workspace.issuer)) return refused("assertion_audience")

@@ -124,7 +124,14 @@ describe("a client that signs (RFC 7523)", () => {
       signing
     ))
 
-  test.each([undefined, "JWT", "jwt", "client-authentication+jwt"])("is itself by an assertion of the type %p", (typ) =>
+  test.each([
+    undefined,
+    "JWT",
+    "jwt",
+    "client-authentication+jwt",
+    "application/client-authentication+jwt",
+    "Client-Authentication+JWT"
+  ])("is itself by an assertion of the type %p", (typ) =>
     inWorld(
       (world) =>
         Effect.gen(function* () {

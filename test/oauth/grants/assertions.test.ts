@@ -245,6 +245,8 @@ describe("an assertion that is taken", () => {
       any
     ],
     ["the same in lower case", { header: { typ: "jwt" } }, any],
+    ["of a type with its whole name (RFC 7515 §4.1.9)", { header: { typ: "application/oauth-id-jag+jwt" } }],
+    ["of a type in other letters", { header: { typ: "OAuth-ID-JAG+JWT" } }],
     ["the same without a type", { header: { typ: undefined } }, any],
     ["about an address that is verified in a text", { claims: { email, email_verified: "true" } }, { domains }],
     ["about an address that is verified", { claims: { email, email_verified: true } }, { domains }],
