@@ -15,7 +15,10 @@ const noneAlone = new InvalidRequest({
 
 const nothingAsked: Result.Result<Prompts> = Result.succeed([])
 
-/** In the order of the table, each once. Values of other servers are passed over, but beside `none` they are another. */
+/**
+ * In the order of the table, each once. Values of other servers are passed over, as §3.1.2.1 allows, so that a client can
+ * send new ones to every server; but beside `none` they are another.
+ */
 export const readPrompts = (text: string): Result.Result<Prompts, InvalidRequest> => {
   if (text === "") return nothingAsked
   const named = new Set(text.split(" ").filter((name) => name !== ""))
