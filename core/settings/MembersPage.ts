@@ -105,6 +105,8 @@ const placesInWords = (places: ReadonlyArray<MembersPlace>): Html =>
     : html`${commaed(places)}`
 
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
+  name: nameOf(member),
+  mark: member.email,
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
   ...(member.name === undefined ? {} : { subtitle: html`<bdi>${breakable(member.email)}</bdi>` }),
   facts: [
@@ -113,14 +115,14 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
     ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, visitor.now)],
     ...(member.places.length === 0 ? [] : [["Places", placesInWords(member.places)] as const])
   ],
-  actions: [
-    html`<a class="button small" href="${path}?${String(new URLSearchParams({ of: member.id }))}">Places<span class="visually-hidden"> of <bdi>${nameOf(member)}</bdi></span></a>`,
+  actions: (about) => [
+    html`<a class="button small" href="${path}?${String(new URLSearchParams({ of: member.id }))}">Places<span class="visually-hidden"> of <bdi>${about}</bdi></span></a>`,
     ...(member.isVisitor
       ? []
       : [
           confirmed({
             label: "Remove",
-            about: nameOf(member),
+            about,
             question: "They are signed out everywhere, and every application that they connected loses access.",
             confirm: "Remove this member",
             tone: "danger",
@@ -133,15 +135,16 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
 
 const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
   title: invite.email === undefined ? html`Anyone with the link` : html`<bdi>${invite.email}</bdi>`,
+  name: invite.email ?? "the invitation for anyone with the link",
   facts: [
     ["Role", html`${roleInWords(invite.role)}`],
     ["Created", ago(invite.createdAt, visitor.now)],
     ["Expires", ago(invite.expiresAt, visitor.now)]
   ],
-  actions: [
+  actions: (about) => [
     confirmed({
       label: "Withdraw",
-      about: invite.email ?? "the invitation for anyone with the link",
+      about,
       question: "The link stops working.",
       confirm: "Withdraw this invitation",
       tone: "danger",
@@ -237,15 +240,17 @@ ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "All that an appli
 
 const placeRow = (of: MembersPlace, member: MemberRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${of.label}</bdi>`,
+  name: of.label,
+  mark: of.id,
   ...(of.detail === undefined ? {} : { subtitle: html`<bdi>${breakable(of.detail)}</bdi>` }),
   facts: [
     ["Id", html`<code>${of.id}</code>`],
     ["Scopes", of.scopes === undefined ? html`All` : html`<code>${of.scopes.join(" ")}</code>`]
   ],
-  actions: [
+  actions: (about) => [
     confirmed({
       label: "Remove",
-      about: of.label,
+      about,
       question: "What they allowed applications there ends at once.",
       confirm: "Remove this place",
       tone: "danger",

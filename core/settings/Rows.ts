@@ -11,21 +11,30 @@ import type { Instant } from "../rules/Instant.ts"
 /** A row in a list of settings: a title, facts and actions. */
 export interface Row {
   readonly title: Html
-  /** Tells two rows with the same title apart. */
+  /** What its buttons are about, for screen readers. */
+  readonly name: string
+  /** Tells it from another row of that name; without it, its place among them does. */
+  readonly mark?: string | undefined
   readonly subtitle?: Html
   readonly facts: ReadonlyArray<readonly [label: string, value: Html]>
   readonly detail?: Html | undefined
-  readonly actions?: ReadonlyArray<Html>
+  /** `about`: what they are about, as no other row of the list has it. */
+  readonly actions?: (about: string) => ReadonlyArray<Html>
 }
 
-const rowItem = (row: Row): Html => html`<li class="row">
+const rowItem = (row: Row, _at: number, of: ReadonlyArray<Row>): Html => {
+  const alike = of.filter(({ name }) => name === row.name)
+  const which = alike.length > 1 ? `, ${row.mark ?? `${alike.indexOf(row) + 1} of ${alike.length}`}` : ""
+  const actions = row.actions?.(row.name + which) ?? []
+  return html`<li class="row">
 <div class="row-head"><h3>${row.title}</h3>${row.subtitle !== undefined && html`<p class="hint">${row.subtitle}</p>`}</div>
-${row.actions !== undefined && row.actions.length > 0 && html`<div class="row-actions">${row.actions}</div>`}
+${actions.length > 0 && html`<div class="row-actions">${actions}</div>`}
 <div class="row-body">
 <dl class="row-facts">${row.facts.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
 ${row.detail}
 </div>
 </li>`
+}
 
 export const rows = (of: ReadonlyArray<Row>): Html => html`<ul class="panel rows">${of.map(rowItem)}</ul>`
 

@@ -56,6 +56,7 @@ interface ConnectedAppsPage {
 
 const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${clientTitle(app.client)}</bdi>`,
+  name: clientName(app.client),
   facts: [
     ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
     ...(app.place === undefined ? [] : [["At", html`<bdi>${breakable(app.place)}</bdi>`] as const]),
@@ -74,10 +75,10 @@ const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
   detail: html`<ul class="may" aria-label="What it may do">${app.scopes.map(
     ({ scope, words }) => html`<li>${words} <code class="scope">${scope}</code></li>`
   )}</ul>`,
-  actions: [
+  actions: (about) => [
     confirmed({
       label: "Revoke",
-      about: clientName(app.client),
+      about,
       question: "It loses access to your account at once. To use it again, connect it again.",
       confirm: "Revoke access",
       tone: "danger",

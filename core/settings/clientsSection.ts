@@ -124,9 +124,14 @@ const searchForm = (
 </form>`
 
 /** An owner's answers to a client that asks to act for the workspace itself; each can be taken back by the other. */
-const answers = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
+const answers = (
+  client: ClientRow,
+  about: string,
+  path: string,
+  visitor: Visitor,
+  search: string
+): ReadonlyArray<Html> => {
   if (client.question === undefined) return []
-  const about = clientName(client.name)
   const { identifier = client.id } = client.question
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: identifier, q: search })
   const approve = confirmed({
@@ -174,12 +179,12 @@ interface Choice {
 
 const chooser = (
   client: ClientRow,
+  about: string,
   path: string,
   visitor: Visitor,
   search: string,
   { action, chosen, hint, label, name, options, title }: Choice
 ): Html => {
-  const about = clientName(client.name)
   const shown = options.map(
     ([value, words]) => html`<option value="${value}"${attributes({ selected: chosen === value })}>${words}</option>`
   )
@@ -200,6 +205,7 @@ ${hidden({ csrf: visitor.csrf, action, id: client.id, q: search })}
 /** An owner says which API the client is; only then may it exchange the tokens that it is sent (RFC 8693). */
 const exchangeAction = (
   client: ClientRow,
+  about: string,
   path: string,
   visitor: Visitor,
   { resources, search }: Pick<ClientsPage, "resources" | "search">
@@ -207,7 +213,7 @@ const exchangeAction = (
   if (client.kind === "public") return []
   const others = client.serves === undefined || resources.includes(client.serves) ? [] : [client.serves]
   return [
-    chooser(client, path, visitor, search, {
+    chooser(client, about, path, visitor, search, {
       action: "exchange",
       title: "Token exchange",
       label: "This client is the API",
@@ -222,6 +228,7 @@ const exchangeAction = (
 /** A client may ask to be held to more; an owner alone takes it back. */
 const profileAction = (
   client: ClientRow,
+  about: string,
   path: string,
   visitor: Visitor,
   { profiles, search }: Pick<ClientsPage, "profiles" | "search">
@@ -229,7 +236,7 @@ const profileAction = (
   client.kind === "public" || profiles.length < 2
     ? []
     : [
-        chooser(client, path, visitor, search, {
+        chooser(client, about, path, visitor, search, {
           action: "profile",
           title: "Security profile",
           label: "This client is held to",
@@ -240,15 +247,20 @@ const profileAction = (
         })
       ]
 
-const clientActions = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): ReadonlyArray<Html> => {
+const clientActions = (
+  client: ClientRow,
+  about: string,
+  path: string,
+  visitor: Visitor,
+  page: ClientsPage
+): ReadonlyArray<Html> => {
   const { search } = page
-  const about = clientName(client.name)
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
   return [
-    ...answers(client, path, visitor, search),
-    ...secretActions(client, path, visitor, search),
-    ...exchangeAction(client, path, visitor, page),
-    ...profileAction(client, path, visitor, page),
+    ...answers(client, about, path, visitor, search),
+    ...secretActions(client, about, path, visitor, search),
+    ...exchangeAction(client, about, path, visitor, page),
+    ...profileAction(client, about, path, visitor, page),
     client.disabled
       ? actionButton({ label: "Enable", about, path, fields: fields("enable") })
       : confirmed({
@@ -275,9 +287,14 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, page: 
 const keptFor: Millis = 7 * day
 
 /** A new secret works at once and the present one for a week more; of two, only the older one can go. */
-const secretActions = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
+const secretActions = (
+  client: ClientRow,
+  about: string,
+  path: string,
+  visitor: Visitor,
+  search: string
+): ReadonlyArray<Html> => {
   const [, older] = client.secrets
-  const about = clientName(client.name)
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
   if (client.secrets.length === 0) return []
   return older === undefined
@@ -326,13 +343,15 @@ const standingWords = {
 /** A client that waits: as much as an owner needs to know it by. */
 const waitingRow = (client: ClientRow, question: Question, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>`,
+  name: clientName(client.name),
+  mark: client.id,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
   facts: [
     ["Hosts", hostList(question.hosts)],
     ["Asked", ago(question.askedAt, visitor.now)],
     ["From", question.network === null ? html`Unknown` : html`<bdi>${question.network}</bdi>`]
   ],
-  actions: answers(client, path, visitor, "")
+  actions: (about) => answers(client, about, path, visitor, "")
 })
 
 const waitingSection = (
@@ -388,6 +407,8 @@ const madeWords = ({ document, registeredItself }: ClientRow): string => {
 
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
+  name: clientName(client.name),
+  mark: client.document?.address ?? client.id,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.document === undefined ? client.id : breakable(client.document.address)}</code>`,
   facts: [
     ...(client.document === undefined
@@ -406,7 +427,7 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: Clie
     ["Registered", ago(client.registeredAt, visitor.now)],
     ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, visitor.now)]
   ],
-  actions: clientActions(client, path, visitor, page)
+  actions: (about) => clientActions(client, about, path, visitor, page)
 })
 
 const nothing = (search: string): Html =>

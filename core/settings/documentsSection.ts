@@ -99,11 +99,12 @@ export const documentsPage = (place: Place, visitor: Visitor, model: DocumentsPa
   const { blocked, paging } = model
   const row = (host: string) => ({
     title: html`<bdi>${host}</bdi>`,
+    name: host,
     facts: [],
-    actions: [
+    actions: (about: string) => [
       confirmed({
         label: "Unblock",
-        about: host,
+        about,
         question: "Its documents count again. What was granted before stays ended.",
         confirm: "Unblock this host",
         tone: "plain",

@@ -109,6 +109,7 @@ const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: s
   const { clients, domains, issuer, keys, people, resources, scopes, takes = "id-jag" } = trusted
   return {
     title: html`<bdi>${issuer}</bdi>`,
+    name: issuer,
     facts: [
       ["Keys", keys._tag === "Fetched" ? html`<code>${keys.jwksUri}</code>` : html`${keys.keys.length} given`],
       ["Applications", listed(clients, "All that may use assertions")],
@@ -119,20 +120,21 @@ const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: s
       ["Assertions", html`${takesChoices[takes]}`],
       ["Trusted by", byOwner ? html`An owner` : html`The server’s configuration`]
     ],
-    actions: byOwner
-      ? [
-          html`<a class="button small" href="${path}?${String(new URLSearchParams({ change: issuer }))}">Change<span class="visually-hidden"> <bdi>${issuer}</bdi></span></a>`,
-          confirmed({
-            label: "Remove",
-            about: issuer,
-            question: "No assertion of it counts any more, and all that it brought ends at once.",
-            confirm: "Remove this issuer",
-            tone: "danger",
-            path,
-            fields: { csrf: visitor.csrf, action: "remove", issuer }
-          })
-        ]
-      : []
+    actions: (about) =>
+      byOwner
+        ? [
+            html`<a class="button small" href="${path}?${String(new URLSearchParams({ change: issuer }))}">Change<span class="visually-hidden"> <bdi>${about}</bdi></span></a>`,
+            confirmed({
+              label: "Remove",
+              about,
+              question: "No assertion of it counts any more, and all that it brought ends at once.",
+              confirm: "Remove this issuer",
+              tone: "danger",
+              path,
+              fields: { csrf: visitor.csrf, action: "remove", issuer }
+            })
+          ]
+        : []
   }
 }
 

@@ -134,6 +134,8 @@ const opened = ({ scope, use }: ApiKeyRow): Html => {
 
 const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${key.name}</bdi>`,
+  name: key.name,
+  mark: key.prefix,
   facts: [
     ["Begins with", html`<code>${key.prefix}…</code>`],
     ["Created", ago(key.createdAt, visitor.now)],
@@ -141,10 +143,10 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
     ["Expires", expiry(key, visitor.now)],
     ["Opens", opened(key)]
   ],
-  actions: [
+  actions: (about) => [
     confirmed({
       label: "Rotate",
-      about: key.name,
+      about,
       question: "Makes a new key with the same name and shows it once. The old one stops working at once.",
       confirm: "Make a new key",
       tone: "plain",
@@ -153,7 +155,7 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
     }),
     confirmed({
       label: "Revoke",
-      about: key.name,
+      about,
       question: "Everything that uses this key stops working at once. This cannot be undone.",
       confirm: "Revoke this key",
       tone: "danger",

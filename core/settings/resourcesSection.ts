@@ -110,25 +110,27 @@ const resourceRow = (row: ResourceRow, path: string, visitor: Visitor): Row => {
   const { at, byOwner, name, scopes } = row
   return {
     title: html`<bdi>${name}</bdi>`,
+    name: at,
     subtitle: html`<code>${at}</code>`,
     facts: [
       ["Takes", scopes === undefined ? html`All scopes` : html`<code>${scopes.join(" ")}</code>`],
       ["Access tokens", html`${askedWords(row)}`],
       ["Listed by", byOwner ? html`An owner` : html`The server’s configuration`]
     ],
-    actions: byOwner
-      ? [
-          confirmed({
-            label: "Remove",
-            about: at,
-            question: "No new token is for this API. Those that are out go on until they expire.",
-            confirm: "Remove this API",
-            tone: "danger",
-            path,
-            fields: { csrf: visitor.csrf, action: "remove", at }
-          })
-        ]
-      : []
+    actions: (about) =>
+      byOwner
+        ? [
+            confirmed({
+              label: "Remove",
+              about,
+              question: "No new token is for this API. Those that are out go on until they expire.",
+              confirm: "Remove this API",
+              tone: "danger",
+              path,
+              fields: { csrf: visitor.csrf, action: "remove", at }
+            })
+          ]
+        : []
   }
 }
 

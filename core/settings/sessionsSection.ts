@@ -49,6 +49,7 @@ const rowOf = (session: SessionRow, path: string, visitor: Visitor): Row => {
   const name = session.browser ?? unnamed
   return {
     title: html`<bdi>${name}</bdi>`,
+    name,
     ...(session.isHere ? { subtitle: html`This browser` } : {}),
     facts: [
       ["Signed in", ago(session.since, visitor.now)],
@@ -57,10 +58,10 @@ const rowOf = (session: SessionRow, path: string, visitor: Visitor): Row => {
     ...(session.isHere
       ? {}
       : {
-          actions: [
+          actions: (about) => [
             confirmed({
               label: "Sign out",
-              about: name,
+              about,
               question:
                 "That browser has to sign in again. Applications that you signed in to there may sign you out too.",
               confirm: "Sign out there",
