@@ -64,8 +64,11 @@ export class OtherIssuer extends Schema.TaggedError<OtherIssuer>()("OtherIssuer"
 /** For a request: a store that is another's is none that it may have. */
 export const withheld = ({ message }: OtherIssuer) => new StorageUnavailable({ outcome: "not_done", message })
 
-/** Whether a workspace may be taken over from the issuer that its record names, because it is known to have moved. */
-export type MayMove = (from: Issuer, workspace: Workspace) => boolean
+/**
+ * Whether a workspace may be taken over from the issuer that its record names, because it is known to have moved.
+ * `"server itself"`: no host says so, and the server goes by a rule of its own.
+ */
+export type MayMove = (from: Issuer, workspace: Workspace) => boolean | "server itself"
 
 export const neverMoves: MayMove = () => false
 
@@ -103,7 +106,7 @@ export interface Openings {
 /** What the store has from now on, and from whom it was taken over. */
 interface Decided {
   readonly record: Opened
-  readonly from?: Issuer
+  readonly move?: { readonly from: Issuer; readonly by: "host program" | "server itself" }
 }
 
 const decideOpening =
@@ -115,16 +118,14 @@ const decideOpening =
       return answerAndKeep(record, { record })
     }
     if (found.issuer === issuer) return answer({ record: found })
-    return mayMove(found.issuer, workspace)
-      ? moved(found, issuer)
-      : refuse(new OtherIssuer({ workspace: id, issuer, recorded: found.issuer }))
+    const says = mayMove(found.issuer, workspace)
+    if (says === false) return refuse(new OtherIssuer({ workspace: id, issuer, recorded: found.issuer }))
+    const record = moved(found, issuer)
+    return answerAndKeep(record, { record, move: { from: found.issuer, by: says === true ? "host program" : says } })
   }
 
 /** What was sealed before the record was made is the former issuer's, and opens no more either. */
-const moved = (found: Opened, issuer: Issuer): Decision<Decided, never, Opened> => {
-  const record = { ...found, issuer, sealedBefore: false }
-  return answerAndKeep(record, { record, from: found.issuer })
-}
+const moved = (found: Opened, issuer: Issuer): Opened => ({ ...found, issuer, sealedBefore: false })
 
 /** How long a document waits for what owners listed: a store that hangs, or that is opened just now, holds none up. */
 const patience = "1 second"
@@ -359,18 +360,17 @@ export const makeOpenings = (
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const mayTake = lost.get(id)?.issuer === issuer ? neverMoves : mayMove
     const decide = decideOpening(workspace, sealedBefore, mayTake)
-    const { from, record } = yield* transactOrFail(records, entropy, id, id, decide)
+    const { move, record } = yield* transactOrFail(records, entropy, id, id, decide)
     if (kept === undefined) yield* beginClientChanges(storage, id)
-    if (from !== undefined) {
-      yield* note(audit, { workspace: id, requestId: by }, { _tag: "WorkspaceMoved", from, to: issuer, by })
+    if (move !== undefined) {
+      const requestId = move.by === "server itself" ? "server" : move.by
+      yield* note(audit, { workspace: id, requestId }, { _tag: "WorkspaceMoved", ...move, to: issuer })
     }
     return remember(workspace, record, justRead(asOf))
   })
 
   return { known, isDue, open, current, asKnown, list, trust, takeDocuments, block, blockedHosts }
 }
-
-const by = "host program"
 
 /** Says that a workspace has moved; answers from where. `undefined`: no server has opened it yet, and there is nothing to move. */
 export const moveWorkspace = (
@@ -385,8 +385,7 @@ export const moveWorkspace = (
     id,
     (found): Decision<Issuer | undefined, never, Opened> => {
       if (found === undefined || found.issuer === to) return answer(found?.issuer)
-      const { next } = moved(found, to)
-      return next === undefined ? answer(found.issuer) : answerAndKeep(next, found.issuer)
+      return answerAndKeep(moved(found, to), found.issuer)
     }
   )
 

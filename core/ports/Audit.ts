@@ -5,10 +5,11 @@ import type { Refusal } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
 /**
- * Who did something: a person; the command line; the program that the server is a part of; the start, which makes
- * the first account. No person's id holds a space, so none can pass for the command line or the program.
+ * Who did something: a person; the command line; the program that the server is a part of; the server, where it
+ * goes by a rule of its own; the start, which makes the first account. No person's id holds a space, so none can pass for
+ * the command line, the program or the server.
  */
-export type Actor = UserId | "command line" | "host program" | "OWNER_EMAIL"
+export type Actor = UserId | "command line" | "host program" | "server itself" | "OWNER_EMAIL"
 
 /** What becomes of a workspace that is hosted. */
 export type WorkspaceChange = "added" | "changed" | "disabled" | "enabled"

@@ -487,7 +487,7 @@ const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<Finding
       ]
     }).pipe(Effect.provideContext(Context.pick(StorageScan)(services)))
     return [
-      recorded === undefined || recorded === issuer || movesByItself(recorded, settings.workspace)
+      recorded === undefined || recorded === issuer || movesByItself(recorded, settings.workspace) !== false
         ? good(what, `${database.described}; five operations took ${Math.ceil(milliseconds)} ms`)
         : bad(what, new OtherIssuer({ workspace: id, issuer, recorded }).message, "Look at BASE_URL and DATABASE_URL."),
       // What the store says of itself at a start.

@@ -30,7 +30,7 @@ const client = Schema.String
 /** The first eight characters of a grant's or a key's id: the whole of it is half of a token. */
 const grant = Schema.String.check(Schema.isMaxLength(8))
 const account = Schema.String
-/** An account's id, `command line`, `host program` or `OWNER_EMAIL`. */
+/** An account's id, `command line`, `host program`, `server itself` or `OWNER_EMAIL`. */
 const actor = Schema.String
 const byMaybe = { actor: Schema.optionalKey(actor) }
 const reason = Schema.String

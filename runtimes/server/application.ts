@@ -44,7 +44,8 @@ const registrationPolicy = (registration: Registration) => {
 const isOnLoopback = (issuer: string): boolean => isLoopbackHost(new URL(issuer).hostname)
 
 /** On one's own machine another port is no other server: the workspace goes along. */
-export const movesByItself: MayMove = (from, { issuer }) => isOnLoopback(from) && isOnLoopback(issuer)
+export const movesByItself: MayMove = (from, { issuer }) =>
+  isOnLoopback(from) && isOnLoopback(issuer) && "server itself"
 
 const server = (settings: Settings, mayMove: MayMove) =>
   Layer.unwrap(

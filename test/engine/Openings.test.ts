@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import {
   issuerOf,
+  type MayMove,
   makeOpenings,
   moveWorkspace,
   neverMoves,
@@ -33,7 +34,7 @@ interface Given {
   readonly away: Away
   readonly events: Array<AuditEntry>
   /** The openings of a process of its own. */
-  readonly process: (mayMove?: (from: Issuer, workspace: Workspace) => boolean) => ReturnType<typeof makeOpenings>
+  readonly process: (mayMove?: MayMove) => ReturnType<typeof makeOpenings>
 }
 
 const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E, Entropy>) => {
@@ -436,32 +437,38 @@ describe("a workspace", () => {
       })
     ))
 
-  test("moves at its opening where the host says from where, and the audit stream is told", () =>
-    inStore(({ events, process }) =>
-      Effect.gen(function* () {
-        yield* process().open(production)
-        const asked: Array<unknown> = []
-        const mayMove = (answer: boolean) => (from: Issuer, to: Workspace) => {
-          asked.push([from, to.issuer])
-          return answer
-        }
-        yield* Effect.flip(process(mayMove(false)).open(staging))
-        expect(events).toEqual([])
-        yield* process(mayMove(true)).open(staging)
-        expect(asked).toEqual([
-          [production.issuer, staging.issuer],
-          [production.issuer, staging.issuer]
-        ])
-        expect(events.map(({ event, workspace }) => ({ event, workspace }))).toEqual([
-          {
-            event: { _tag: "WorkspaceMoved", from: production.issuer, to: staging.issuer, by: "host program" },
-            workspace: production.id
+  test.each([
+    [true, "host program"],
+    ["server itself", "server itself"]
+  ] as const)(
+    "moves at its opening where %p is said, and the audit stream is told of the move as of the %s",
+    (says, by) =>
+      inStore(({ events, process }) =>
+        Effect.gen(function* () {
+          yield* process().open(production)
+          const asked: Array<unknown> = []
+          const mayMove = (answer: ReturnType<MayMove>) => (from: Issuer, to: Workspace) => {
+            asked.push([from, to.issuer])
+            return answer
           }
-        ])
-        yield* process(mayMove(true)).open(staging)
-        expect(events).toHaveLength(1)
-      })
-    ))
+          yield* Effect.flip(process(mayMove(false)).open(staging))
+          expect(events).toEqual([])
+          yield* process(mayMove(says)).open(staging)
+          expect(asked).toEqual([
+            [production.issuer, staging.issuer],
+            [production.issuer, staging.issuer]
+          ])
+          expect(events.map(({ event, workspace }) => ({ event, workspace }))).toEqual([
+            {
+              event: { _tag: "WorkspaceMoved", from: production.issuer, to: staging.issuer, by },
+              workspace: production.id
+            }
+          ])
+          yield* process(mayMove(says)).open(staging)
+          expect(events).toHaveLength(1)
+        })
+      )
+  )
 })
 
 describe("a workspace that moves away from a process that runs", () => {
