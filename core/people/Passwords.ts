@@ -32,7 +32,43 @@ const isTooLong = (password: Password): boolean => utf8.encode(Redacted.value(pa
 /** Hashed in place of a password that cannot be right, so that the time taken tells nothing. */
 const nothing: Password = Redacted.make("nothing", { label: "password" })
 
-const isPlain = (text: string): boolean => text.trim() === "" || new Set(text).size === 1
+/** What fingers run along: the alphabet, the digits, and the rows and columns of keyboards. */
+const runs = [
+  "abcdefghijklmnopqrstuvwxyz",
+  "0123456789012345678901234567890",
+  "qwertyuiopasdfghjklzxcvbnm",
+  "qwertzuiopasdfghjklyxcvbnm",
+  "azertyuiopqsdfghjklmwxcvbn",
+  "qazwsxedcrfvtgbyhnujmikolp"
+].flatMap((run) => [run, [...run].toReversed().join("")])
+
+const isRun = (text: string): boolean => runs.some((run) => run.includes(text))
+
+const commonWord =
+  /^(?:admin|administrator|changeme|dragon|football|iloveyou|letmein|master|monkey|pa?sswo?r[dt]|princess|qwerty|qwertz|secret|shadow|sunshine|superman|test|welcome)+$/
+
+/** Whether up to three characters come again and again, but for two at the end. */
+const isRepeated = (text: string): boolean => {
+  const all = [...text]
+  return [1, 2, 3].some((length) => {
+    const parted = all.findIndex((one, at) => at >= length && one !== all[at - length])
+    const times = Math.floor((parted === -1 ? all.length : parted) / length)
+    return times > 1 && all.length - times * length <= 2
+  })
+}
+
+/**
+ * NIST SP 800-63B §3.1.1.2: none of those that are guessed first, within the few guesses that a throttle leaves. Without a
+ * list of them: runs and common words, with some digits and signs around or in between.
+ */
+const isPlain = (text: string): boolean => {
+  const plain = text.trim().toLowerCase()
+  if (plain === "" || isRepeated(plain)) return true
+  const letters = plain.replace(/\P{L}/gu, "")
+  const digits = plain.replace(/\D/g, "")
+  if (plain.length - letters.length - digits.length > 4) return false
+  return (isRun(letters) || commonWord.test(letters)) && (digits.length <= 4 || isRun(digits))
+}
 
 /** The password in normal form if it is acceptable. NIST SP 800-63B §3.1.1.2: no composition rules. */
 export const fitPassword = (

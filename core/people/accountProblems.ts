@@ -23,7 +23,7 @@ export const problemOf = (
     case "password_too_long":
       return { field: "password", text: `Use a shorter password: at most ${passwordBytes} bytes.` }
     case "password_too_plain":
-      return { field: "password", text: "Use different characters, and not only spaces." }
+      return { field: "password", text: "Choose another password: this one is among the first that are guessed." }
     case "password_is_email":
       return { field: "password", text: "Choose another password: your email is easy to guess." }
     case "wrong_password":

@@ -160,7 +160,7 @@ const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
     case "password_too_long":
       return refused("The password is too long.")
     case "password_too_plain":
-      return refused("The password is nothing but spaces, or one character over and over.")
+      return refused("The password is among the first that are guessed.")
     case "password_is_email":
       return refused("The password is the email address, or a part of it.")
     case "email_taken":

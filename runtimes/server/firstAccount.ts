@@ -13,7 +13,7 @@ const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
     case "password_too_long":
       return complaint("OWNER_PASSWORD", "a shorter password")
     case "password_too_plain":
-      return complaint("OWNER_PASSWORD", "a password of different characters, and not only spaces")
+      return complaint("OWNER_PASSWORD", "a password that is not among the first that are guessed")
     case "password_is_email":
       return complaint("OWNER_PASSWORD", "a password that is not the email address")
     default:

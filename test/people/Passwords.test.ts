@@ -93,12 +93,58 @@ describe("what may become a password", () => {
     Option.getOrUndefined(Result.getFailure(fitPassword(secret(text), email, 10)))?.reason
 
   test("has as many characters as it takes, however many bytes they are, and not too many bytes", () => {
-    expect(faultOf("0123456789")).toBeUndefined()
+    expect(faultOf("0246813579")).toBeUndefined()
     expect(faultOf("012345678")).toBe("password_too_short")
     // Five that people count, though JavaScript counts ten.
     expect(faultOf("😀😁😂😃😄")).toBe("password_too_short")
-    expect(faultOf("ab".repeat(passwordBytes / 2))).toBeUndefined()
-    expect(faultOf(`${"ab".repeat(passwordBytes / 2)}c`)).toBe("password_too_long")
+    expect(faultOf("abcd".repeat(passwordBytes / 4))).toBeUndefined()
+    expect(faultOf(`${"abcd".repeat(passwordBytes / 4)}e`)).toBe("password_too_long")
+  })
+
+  test.each([
+    "1234567890",
+    "0987654321",
+    "123-456-7890",
+    "1212121212",
+    "abcabcabcabc",
+    "abcdefghijkl",
+    "qwertyuiop",
+    "poiuytrewq",
+    "QWERTZUIOP",
+    "azertyuiop",
+    "1q2w3e4r5t",
+    "1qaz2wsx3edc",
+    "qwerty123456",
+    "abc1234567",
+    "a123456789",
+    "password12",
+    "Password123!",
+    "passwordpassword",
+    "P@ssword2024",
+    "passwort 1234",
+    "Welcome2026!",
+    "letmein123",
+    "iloveyou12345",
+    "administrator",
+    "changeme!!"
+  ])("is none of those that are guessed first: %s", (guessed) => {
+    expect(faultOf(guessed)).toBe("password_too_plain")
+  })
+
+  test.each([
+    "correct horse battery",
+    "hunter2hunter2",
+    "the password is long",
+    "passworded penguin",
+    "k9x2m4q7z1",
+    "8472910365",
+    "secret8472910365",
+    "тайна за семью печатями",
+    "合言葉は山と川と海と空",
+    "!%&/()=?#*",
+    "a!%&/()=?#"
+  ])("may be any other: %s", (fit) => {
+    expect(faultOf(fit)).toBeUndefined()
   })
 
   test("is no blank, no single character and not the email, however it is written", () => {
