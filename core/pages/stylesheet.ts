@@ -173,10 +173,11 @@ summary{cursor:pointer}
 .pager{display:flex;gap:8px;justify-content:flex-end;margin-top:16px}
 .sign-out{display:flex;align-items:center;justify-content:space-between;gap:12px}
 
+@media (max-width:1020px){.inline-form{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:800px){.frame{grid-template-columns:minmax(0,1fr);gap:24px;padding:16px 16px 64px}.bar-inner{padding:12px 16px}
 .sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px;padding:6px 8px;font-size:.875rem}}
 @media (max-width:600px){.row{grid-template-columns:minmax(0,1fr);padding:16px}.row-head{padding:0}.row-facts{grid-template-columns:minmax(0,1fr);gap:4px}.row-facts>div{display:grid;grid-template-columns:minmax(0,7rem) minmax(0,1fr);gap:12px;align-items:baseline}.row-actions{order:1;margin-top:12px}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
-.confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.inline-form{grid-template-columns:minmax(0,1fr)}.form-actions .button{width:100%}.who-name{display:none}}
+.confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.form-actions .button{width:100%}.who-name{display:none}}
 @media (min-width:601px){.row-facts:has(>:nth-child(5)){grid-template-columns:repeat(auto-fill,minmax(7.25rem,1fr))}.row:has(>.row-actions>:nth-child(4)){grid-template-columns:minmax(0,1fr)}.row-actions:has(>:nth-child(4)){position:relative;flex-wrap:wrap;justify-content:flex-end}.row-actions:has(>:nth-child(4)) .confirm{position:static}}
 @media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
 @media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}

@@ -18,14 +18,14 @@ import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, row
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
-/** The values of `people` and of `takes` in the form, in words that their part of a row has room for. */
+/** The values of `people` and of `takes` in the form, in words that a narrow phone has room for. */
 const peopleChoices = {
   known: "Only those already here",
   made: "Others get an account"
 } as const
 const takesChoices = {
-  "id-jag": "Only for the application that brings them",
-  any: "Also for no application (RFC 7523)"
+  "id-jag": "For their application",
+  any: "For none as well"
 } as const
 
 /** The form as it was typed. */
@@ -93,7 +93,7 @@ ${line("clients", "Applications", "Ids, or addresses of documents, with a space 
 ${line("resources", "APIs", "Addresses that it can grant access to, with a space between them. Empty: all.")}
 ${line("domains", "Email domains", "Whom it speaks for, such as example.com, with a space between them. Empty: whom it names.")}
 ${choiceField({ label: "People", name: "people", options: Object.entries(peopleChoices), chosen: form?.people ?? "known" })}
-${choiceField({ label: "Assertions", name: "takes", options: Object.entries(takesChoices), chosen: form?.takes ?? "id-jag" })}
+${choiceField({ label: "Assertions", name: "takes", options: Object.entries(takesChoices), chosen: form?.takes ?? "id-jag", hint: "Whether each has to be made for the application that brings it (ID-JAG), or may be for none (RFC 7523)." })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "The most that it can grant. With none ticked, what the application may have.")}
 <div class="form-actions"><button class="button primary" type="submit">${action === "add" ? "Trust issuer" : "Save"}</button>${
     action === "change" && html`<a class="button" href="${path}">Cancel</a>`

@@ -27,11 +27,11 @@ const keyLifetimes = [
 ] as const
 type KeyLifetime = (typeof keyLifetimes)[number]["value"]
 
-/** The values of `opens` in the form, in words that half a row has room for. */
+/** The values of `opens` in the form, in words that a narrow phone has room for. */
 const keyUses = {
-  everything: "All scopes, and introspection",
-  scopes: "Only the scopes ticked below",
-  introspection: "Only introspection, for an API"
+  everything: "Everything",
+  scopes: "Scopes ticked below",
+  introspection: "Introspection alone"
 } as const satisfies Record<KeyUse, string>
 
 const isKeyUse = (text: string): text is KeyUse => Object.hasOwn(keyUses, text)
@@ -120,6 +120,7 @@ ${choiceField({
   name: "opens",
   chosen: form?.opens ?? "everything",
   options: Object.entries(keyUses),
+  hint: "Everything is all scopes, and introspection, by which an API asks what a token opens.",
   problem: problemOf(form, "opens")
 })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.ticked ?? [])}

@@ -13,15 +13,15 @@ import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, row
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
-/** The values of `tokens` in the form. */
+/** The values of `tokens` in the form, in words that a narrow phone has room for. */
 const tokenChoices = {
-  opaque: { words: "This API asks this server about each", asks: {} },
+  opaque: { words: "Opaque", asks: {} },
   "jwt-5m": {
-    words: "JWTs for 5 minutes, verified by this API",
+    words: "JWTs for 5 minutes",
     asks: { accessTokenFormat: "jwt", accessTokenTtl: 5 * minute }
   },
   jwt: {
-    words: "JWTs for as long as any, verified by it",
+    words: "JWTs for as long as any",
     asks: { accessTokenFormat: "jwt" }
   }
 } as const satisfies Record<
@@ -99,7 +99,7 @@ ${choiceField({
   name: "tokens",
   options: Object.entries(tokenChoices).map(([value, { words }]) => [value, words] as const),
   chosen: form?.tokens ?? "opaque",
-  hint: "A JWT works until it ends, also after it was revoked, wherever nobody asks this server."
+  hint: "Opaque: the API asks this server about each. A JWT it verifies itself: one works until it ends, also after it was revoked, wherever nobody asks this server."
 })}
 <div class="form-actions"><button class="button primary" type="submit">Add API</button></div>
 </form>

@@ -178,19 +178,22 @@ test("a question that unfolds is in sight as a whole, also at twice the size in 
   await half.close()
 })
 
-test("a wide window shows the whole of what a form offers to choose from", async () => {
-  const wide = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-  for (const name of ["keys", "resources", "documents", "issuers", "members"]) {
-    await wide.goto(pages.at(`settings-${name}`))
-    const cut = await wide.evaluate(`[...document.querySelectorAll(".inline-form select")].flatMap((select) => {
+test.each([320, 640, 900, 1280])(
+  "a window of %d shows the whole of what a form offers to choose from",
+  async (width) => {
+    const tab = await browser.newPage({ viewport: { width, height: 800 } })
+    for (const name of ["keys", "resources", "documents", "issuers", "members"]) {
+      await tab.goto(pages.at(`settings-${name}`))
+      const cut = await tab.evaluate(`[...document.querySelectorAll(".inline-form select")].flatMap((select) => {
       const room = select.offsetWidth
       select.style.width = "max-content"
       return select.offsetWidth > room ? [select.name] : []
     })`)
-    expect({ name, cut }).toEqual({ name, cut: [] })
+      expect({ name, cut }).toEqual({ name, cut: [] })
+    }
+    await tab.close()
   }
-  await wide.close()
-})
+)
 
 test("text at twice its size still fits a narrow window", async () => {
   const narrow = await browser.newPage({ viewport: { width: 360, height: 740 } })
