@@ -104,6 +104,12 @@ const placesInWords = (places: ReadonlyArray<MembersPlace>): Html =>
     ? html`${commaed(places.slice(0, shownPlaces))} and ${places.length - shownPlaces} more`
     : html`${commaed(places)}`
 
+/** A key is the workspace's: it stays, whoever made it. */
+const removalOf = ({ role }: MemberRow): string => {
+  const always = "They are signed out everywhere, and every application that they connected loses access."
+  return role === "owner" ? `${always} API keys and client secrets that they saw still work: make new ones.` : always
+}
+
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
   name: nameOf(member),
   mark: member.email,
@@ -123,7 +129,7 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
           confirmed({
             label: "Remove",
             about,
-            question: "They are signed out everywhere, and every application that they connected loses access.",
+            question: removalOf(member),
             confirm: "Remove this member",
             tone: "danger",
             path,

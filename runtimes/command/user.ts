@@ -189,7 +189,8 @@ const remove = Command.make("remove", { person, json }, (given) =>
       yield* print(given.json, { ...described(account), removed: true }, [
         outcome === "removed"
           ? `${account.email} is removed: signed out, and everything that they allowed is revoked.`
-          : `${account.email} is removed and signed out. A server that runs revokes what they allowed within minutes.`
+          : `${account.email} is removed and signed out. A server that runs revokes what they allowed within minutes.`,
+        ...(account.role === "owner" ? ["API keys and client secrets that they saw still work: rotate these."] : [])
       ])
     })
   )
