@@ -23,6 +23,7 @@ import type { Accounts } from "./Accounts.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
 import { browserOf } from "./browserOf.ts"
 import { knownDevice } from "./DeviceCookie.ts"
+import { loginOf } from "./signIn.ts"
 import { welcome } from "./welcome.ts"
 
 /** Posts `email`, `password`, `csrf` and `return_to` to `{base}/login`. */
@@ -175,7 +176,12 @@ export const loginFormHandler = (services: Services, accounts: Accounts["Service
     if (email === "" || password === "") {
       return yield* draw(services, call, 400, { ...again, problem: "Enter your email and your password." })
     }
-    yield* takeOfAddress(services.limiter, call, allowances.signIn)
+    const login = loginOf(email)
+    const device = knownDevice(services.keys.current(), workspace, request, login, now)
+    // A browser that has been here needs nothing of its network's share: others there may have spent it on purpose.
+    yield* device === undefined
+      ? takeOfAddress(services.limiter, call, allowances.signIn)
+      : services.limiter.take({ allowance: allowances.account, workspace: workspace.id, of: login })
     const outcome = yield* accounts.signIn(
       workspace.id,
       {
@@ -183,7 +189,7 @@ export const loginFormHandler = (services: Services, accounts: Accounts["Service
         password: Redacted.make(password, { label: "password" }),
         network: networkOf(request.peer ?? ""),
         browser: browserOf(request.headers.get("user-agent")),
-        deviceOf: (login) => knownDevice(services.keys.current(), workspace, request, login, now)
+        device
       },
       now
     )

@@ -48,8 +48,8 @@ interface Credentials {
   readonly network: string | undefined
   /** The browser in plain words. */
   readonly browser?: string | undefined
-  /** The name of the browser, if this login signed in there before. */
-  readonly deviceOf: (login: Digest) => string | undefined
+  /** The name of the browser, if the email's login signed in there before. */
+  readonly device: string | undefined
 }
 
 type SignInOutcome =
@@ -68,7 +68,7 @@ export type SignIn = (
 ) => Effect.Effect<SignInOutcome, TooManyRequests | Overloaded | WriteFault>
 
 /** The key of a login in the throttle, also for text that is no email. */
-const loginOf = (text: string): Digest => {
+export const loginOf = (text: string): Digest => {
   const email = normaliseEmail(text)
   return email === undefined ? digestOf(`not an email ${text}`) : loginIdOf(email)
 }
@@ -112,7 +112,7 @@ export const makeSignIn = (
       workspace,
       login,
       network: credentials.network,
-      device: credentials.deviceOf(login)
+      device: credentials.device
     }
     const who = attempt.device === undefined ? { network: attempt.network } : "known"
     const verifying = verified(workspace, credentials, who, now)

@@ -74,7 +74,7 @@ export const allowances = {
   grant: { name: "grant", burst: 60, refill: perMinute(60) },
   /** Failed client authentications from one address. */
   failedClient: { name: "failed_client", burst: 300, refill: perMinute(300) },
-  /** Authorization requests and answers of one signed-in account. */
+  /** Requests and answers of one signed-in account, and its sign-ins at browsers that it has been signed in at. */
   account: { name: "account", burst: 120, refill: perMinute(120) },
   /** Authorization requests from one address. */
   authorize: { name: "authorize", burst: 3000, refill: perMinute(3000) },

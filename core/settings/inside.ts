@@ -1,6 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
 import type { OwnerAuditContext } from "../engine/AuditContext.ts"
-import { takeOfAddress } from "../http/addressLimit.ts"
 import { seeOther } from "../http/answer.ts"
 import { auditContextBy, noteOf } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
@@ -152,7 +151,6 @@ export const withPassword = Effect.fnUntraced(function* (
   if (confirm === undefined || isConfirmed(inside)) return yield* act()
   const typed = form.get(passwordField)
   if (typed === undefined) return askPassword(services, inside, form)
-  yield* takeOfAddress(services.limiter, call, allowances.signIn)
   const fits = yield* confirm(call.workspace, signedIn, Redacted.make(typed, { label: "password" }), call.now)
   if (fits) return yield* act()
   const { user } = signedIn

@@ -72,7 +72,7 @@ describe("a password of an earlier release", () => {
           email: "ada@example.com",
           password: secret("correct horse battery"),
           network: "198.51.100.1",
-          deviceOf: () => "hers"
+          device: "hers"
         }
         expect((yield* signIn(house.workspace.id, credentials, yield* currentInstant))._tag).toBe("SignedIn")
         expect(yield* stored(house, id)).toStartWith("$argon2id$v=19$m=16,t=2,p=1$")
@@ -308,7 +308,7 @@ describe("hashing", () => {
           email: "ada@example.com",
           password: secret("correct horse battery"),
           network: "192.0.2.1",
-          deviceOf: () => undefined
+          device: undefined
         }
         for (let tries = 0; tries < 20; tries++) {
           const failure = yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
@@ -324,7 +324,7 @@ describe("hashing", () => {
         const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
         const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
         const turnedAway = Effect.fnUntraced(function* (network: string, device: string | undefined) {
-          const credentials = { email: "ada@example.com", password: secret("a guess"), network, deviceOf: () => device }
+          const credentials = { email: "ada@example.com", password: secret("a guess"), network, device }
           return yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
         })
         const device = "a browser"
@@ -349,7 +349,7 @@ describe("hashing", () => {
           email: "ada@example.com",
           password: secret("correct horse battery"),
           network: "192.0.2.1",
-          deviceOf: () => undefined
+          device: undefined
         }
         const now = yield* currentInstant
         for (const [accounts, verify] of [
@@ -431,7 +431,7 @@ describe("hashing", () => {
                   email: "ada@example.com",
                   password: secret("correct horse battery"),
                   network: "198.51.100.1",
-                  deviceOf: () => device
+                  device
                 },
                 now
               )

@@ -501,11 +501,7 @@ describe("signing in under attack", () => {
         const attempt = (email: string, workspace = house.workspace.id) =>
           Effect.map(
             Effect.result(
-              signIn(
-                workspace,
-                { email, password: Redacted.make("a guess"), network: "1", deviceOf: () => undefined },
-                t
-              )
+              signIn(workspace, { email, password: Redacted.make("a guess"), network: "1", device: undefined }, t)
             ),
             ({ _tag }) => _tag === "Success"
           )

@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { makeSignIn } from "../../core/people/signIn.ts"
+import { loginOf, makeSignIn } from "../../core/people/signIn.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
@@ -405,7 +405,7 @@ describe("the login form", () => {
       })
     ))
 
-  test("takes of its network's share, unless it was forged", () => {
+  test("takes of its network's share, unless it was forged, or of its own where the browser has been here", () => {
     const { limiter, taken } = watchedLimiter()
     return inHouse(
       Effect.fnUntraced(function* (house) {
@@ -415,7 +415,11 @@ describe("the login form", () => {
         expect(taken).toEqual([])
         yield* browser.signIn()
         yield* browser.signIn("ada@example.com", "a wrong guess")
-        expect(taken).toEqual(Array(2).fill(["sign_in 2001:db8:1:2::/64", "sign_in_region 2001:db8:1::/48"]).flat())
+        const ofNetwork = ["sign_in 2001:db8:1:2::/64", "sign_in_region 2001:db8:1::/48"]
+        const ofLogin = `account ${loginOf("ada@example.com")}`
+        expect(taken).toEqual([...ofNetwork, ofLogin])
+        yield* browser.signIn("bea@example.com", "a wrong guess")
+        expect(taken.slice(3)).toEqual(ofNetwork)
       }),
       { limiter }
     )
@@ -635,7 +639,7 @@ test("a sign-in of a person who changed their password, or left, while it was ve
         const signIn = makeSignIn({ ...book, change: () => Effect.succeed(meanwhile) }, passwords, sessions, undefined)
         const outcome = yield* signIn(
           house.workspace.id,
-          { email: ada.email, password: secret(password), network: undefined, deviceOf: () => undefined },
+          { email: ada.email, password: secret(password), network: undefined, device: undefined },
           yield* currentInstant
         )
         expect<unknown>(outcome).toEqual({ _tag: "Failed", reason: "changed_meanwhile", account: ada.id })
