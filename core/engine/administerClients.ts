@@ -24,7 +24,7 @@ import {
   type Tables
 } from "../client/register.ts"
 import { sealClient } from "../client/SealedClient.ts"
-import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
+import { answered, asksForWorkspace, questionOf } from "../client/workspaceAccess.ts"
 import type { Audit, AuditEvent } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
@@ -263,18 +263,25 @@ export const setServedResource = Effect.fn("engine.setServedResource")(function*
   )
 })
 
-/** An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time. */
+type WorkspaceAnswer = "done" | "was_so" | "not_asked" | "asked_anew"
+
+/**
+ * An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time.
+ * `askedAt`: of the question that the owner read; where the client has asked anew since, it is not answered.
+ */
 export const answerWorkspaceAccess = Effect.fn("engine.answerWorkspaceAccess")(
   (
     services: Changing & { readonly policy: Policy } & Pick<Tables, "grantTypes">,
     auditContext: OwnerAuditContext,
     id: ClientId,
-    change: "approved" | "refused"
+    change: "approved" | "refused",
+    askedAt?: number
   ) => {
     const { by } = auditContext
     const approved = change === "approved"
-    return changeClient<"done" | "was_so" | "not_asked">(services, auditContext, id, change, (stored, at) => {
+    return changeClient<WorkspaceAnswer>(services, auditContext, id, change, (stored, at) => {
       if (stored.madeBy === "owner" || !asksForWorkspace(stored, services.grantTypes.values())) return ["not_asked"]
+      if (askedAt !== undefined && questionOf(stored).askedAt !== askedAt) return ["asked_anew"]
       if (stored.workspaceAccess?.answer?.approved === approved) return ["was_so"]
       return ["done", answered(stored, { approved, by, at }, services.policy)]
     })
@@ -291,8 +298,9 @@ export const answerByIdentifier = Effect.fn("engine.answerByIdentifier")(
     auditContext: OwnerAuditContext,
     workspace: Workspace,
     identifier: ClientIdentifier,
-    change: "approved" | "refused"
-  ): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", WriteFault | NoSuchClient> {
+    change: "approved" | "refused",
+    askedAt?: number
+  ): Effect.fn.Return<WorkspaceAnswer | "unknown", WriteFault | NoSuchClient> {
     if (isBrought(identifier) && isSealed(identifier)) {
       const { brought, client } = yield* services.brought.registered(workspace, identifier)
       if (brought !== undefined) {
@@ -300,7 +308,7 @@ export const answerByIdentifier = Effect.fn("engine.answerByIdentifier")(
         yield* services.brought.admit(workspace, auditContext, brought)
       }
     }
-    return yield* answerWorkspaceAccess(services, auditContext, clientKey(identifier), change)
+    return yield* answerWorkspaceAccess(services, auditContext, clientKey(identifier), change, askedAt)
   },
   Effect.catchTag("NoSuchClient", () => Effect.succeed("unknown" as const))
 )

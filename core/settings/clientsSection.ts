@@ -27,6 +27,8 @@ import { type ClientId, readClientId } from "../rules/Id.ts"
 import { day, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { resourceOf } from "../rules/Resource.ts"
+import { scopesWithoutUser } from "../rules/Scope.ts"
+import { scopesOf } from "../workspace/Workspace.ts"
 import {
   auditContext,
   backTo,
@@ -83,6 +85,8 @@ interface Question {
   readonly network: string | null
   /** The hosts that it returns to, and that of its own page. */
   readonly hosts: ReadonlyArray<string>
+  /** The most that it has without a person. */
+  readonly scopes: ReadonlyArray<string>
   /** What an answer names it by, where its registration is no record yet. */
   readonly identifier?: string
 }
@@ -132,7 +136,7 @@ const answers = (
   search: string
 ): ReadonlyArray<Html> => {
   if (client.question === undefined) return []
-  const { identifier = client.id } = client.question
+  const { askedAt, identifier = client.id } = client.question
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: identifier, q: search })
   const approve = confirmed({
     label: "Approve",
@@ -141,7 +145,8 @@ const answers = (
     confirm: "Approve access without a person",
     tone: "plain",
     path,
-    fields: fields("approve")
+    // What the owner reads here is what is approved: the client may have changed it since.
+    fields: { ...fields("approve"), asked: String(askedAt) }
   })
   const refuse = (label: string, question: string) =>
     confirmed({
@@ -348,6 +353,7 @@ const waitingRow = (client: ClientRow, question: Question, path: string, visitor
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
   facts: [
     ["Hosts", hostList(question.hosts)],
+    ["Scopes", question.scopes.length === 0 ? html`None` : html`<code>${question.scopes.join(" ")}</code>`],
     ["Asked", ago(question.askedAt, visitor.now)],
     ["From", question.network === null ? html`Unknown` : html`<bdi>${question.network}</bdi>`]
   ],
@@ -491,6 +497,10 @@ const section = {
       kind: "problem",
       text: "As it is registered, the client could do nothing under this profile. The command “tessera client profile” names the rules that it would break."
     },
+    "client-asked-anew": {
+      kind: "problem",
+      text: "The client has changed what it asks for since you read it. Nothing was approved: look at it again."
+    },
     "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
     "secret-dropped": { kind: "done", text: "The older secret has stopped working." },
     "secret-not-made": {
@@ -515,7 +525,11 @@ const matches = (client: Client, search: string): boolean => {
   return texts.some((text) => folded(text).includes(wanted))
 }
 
-const questionFor = ({ grantTypes, policy }: Services, client: Client): { readonly question?: Question } => {
+const questionFor = (
+  { grantTypes, policy }: Services,
+  { workspace }: Inside["call"],
+  client: Client
+): { readonly question?: Question } => {
   if (policy.workspaceAccess !== "approved" || client.madeBy === "owner") return {}
   if (!asksForWorkspace(client, grantTypes.values())) return {}
   const standing = workspaceStanding(client, policy)
@@ -523,16 +537,17 @@ const questionFor = ({ grantTypes, policy }: Services, client: Client): { readon
   const { askedAt, network } = questionOf(client)
   const { client_uri: page } = client.about
   const hosts = returnHosts(page === undefined ? client.redirectUris : [...client.redirectUris, page])
-  return { question: { standing, askedAt, network, hosts } }
+  const scopes = scopesWithoutUser(scopesOf(policy, workspace), client.scope)
+  return { question: { standing, askedAt, network, hosts, scopes } }
 }
 
 const documentOf = ({ about, origin }: Client): Pick<ClientRow, "document"> =>
   origin?.document === undefined ? {} : { document: { address: origin.identifier, name: about.client_name } }
 
-const rowOf = (services: Services, client: Client, now: Instant) => ({
+const rowOf = (services: Services, call: Inside["call"], client: Client) => ({
   id: client.id,
   row: {
-    ...questionFor(services, client),
+    ...questionFor(services, call, client),
     id: client.id,
     name: knownAs(client),
     ...documentOf(client),
@@ -540,7 +555,7 @@ const rowOf = (services: Services, client: Client, now: Instant) => ({
     registeredItself: client.madeBy === "itself",
     registeredAt: client.createdAt,
     redirectHosts: returnHosts(client.redirectUris),
-    secrets: liveSecrets(client, now),
+    secrets: liveSecrets(client, call.now),
     serves: client.serves,
     profile: profileOf(client, services.policy),
     disabled: client.disabled
@@ -557,12 +572,12 @@ const search = Effect.fn("settings.searchClients")(function* (
   const id = after === undefined ? Option.getOrUndefined(readClientKey(text)) : undefined
   const exact = id === undefined ? undefined : yield* services.clients.find(call.workspace.id, id)
   if (exact !== undefined && isKnown(exact, call.now))
-    return { values: [rowOf(services, exact, call.now)], last: undefined }
+    return { values: [rowOf(services, call, exact)], last: undefined }
   return yield* collectPage(
     (page) => services.clients.list(call.workspace.id, page),
     after,
     (client) =>
-      Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(services, client, call.now) : undefined)
+      Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(services, call, client) : undefined)
   )
 })
 
@@ -579,7 +594,7 @@ const waitingFor = Effect.fn("settings.waitingClients")(function* (
     (page) => services.clients.list(call.workspace.id, page),
     after,
     (client) => {
-      const { row } = rowOf(services, client, call.now)
+      const { row } = rowOf(services, call, client)
       return Effect.succeed(isKnown(client, call.now) && row.question?.standing === "waiting" ? row : undefined)
     }
   )
@@ -597,7 +612,7 @@ const namedFor = Effect.fnUntraced(function* (services: Services, { call }: Insi
   if (identifier === undefined || found === undefined || !isKnown(found, call.now)) {
     return { named: { typed, client: undefined } }
   }
-  const { row } = rowOf(services, found, call.now)
+  const { row } = rowOf(services, call, found)
   if (row.question === undefined) return { named: { typed, client: undefined } }
   const question = isBrought(identifier) ? { ...row.question, identifier } : row.question
   return { named: { typed, client: { ...row, question } } }
@@ -661,7 +676,7 @@ const showNewSecret = Effect.fn("settings.newSecret")(function* (services: Servi
         undefined
       )
   )
-  const shown = client === undefined ? [] : [rowOf(services, client, call.now)]
+  const shown = client === undefined ? [] : [rowOf(services, call, client)]
   return services.pages.show(call.workspace, 200, (place) =>
     clientsPage(place, visitor, {
       search: id,
@@ -716,8 +731,12 @@ const answering = (answer: "approved" | "refused") =>
     const identifier = readClientIdentifier(form.get("id"))
     if (Option.isNone(identifier)) return backToList(inside, form, "client-gone")
     const { workspace } = inside.call
-    const outcome = yield* answerByIdentifier(services, auditContext(inside), workspace, identifier.value, answer)
+    const by = auditContext(inside)
+    const asked = form.get("asked")
+    const seen = asked === undefined ? undefined : Number(asked)
+    const outcome = yield* answerByIdentifier(services, by, workspace, identifier.value, answer, seen)
     if (outcome === "unknown") return backToList(inside, form, "client-gone")
+    if (outcome === "asked_anew") return backToList(inside, form, "client-asked-anew")
     return backToList(inside, form, outcome === "not_asked" ? "client-not-asked" : `client-${answer}`)
   })
 

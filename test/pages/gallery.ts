@@ -149,7 +149,8 @@ const asking = (
     standing,
     askedAt: before(hour),
     network: network && say(network),
-    hosts: [say("reports.example"), say("com.example.reports:")]
+    hosts: [say("reports.example"), say("com.example.reports:")],
+    scopes: [say("api")]
   }
 })
 

@@ -74,7 +74,7 @@ const ofClaude = (id: string) =>
     secrets: [{ mark: "abcd", until: null }],
     profile: standard,
     disabled: false,
-    question: { standing: "waiting" as const, askedAt: now, network: null, hosts: [] }
+    question: { standing: "waiting" as const, askedAt: now, network: null, hosts: [], scopes: [] }
   }
 const invite = (id: string) => ({ id, role: "member" as const, createdAt: now, expiresAt: now })
 const claudes = twice(ofClaude).flatMap((one) => one ?? [])

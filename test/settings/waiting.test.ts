@@ -28,6 +28,9 @@ const inApproved = <A, E>(body: (world: World) => Effect.Effect<A, E>) =>
 const waitingOn = (page: HttpResponse): string =>
   /<section aria-labelledby="waiting">[\s\S]*?<\/section>/.exec(page.body)?.[0] ?? ""
 
+/** What a form to approve says of the question that was read. */
+const askedOn = (page: string): string | undefined => /name="asked" value="([^"]*)"/.exec(page)?.[1]
+
 describe("clients that ask for access without a person", () => {
   test("wait on a list of their own, with name, hosts, when and from where", () =>
     inApproved((world) =>
@@ -76,6 +79,32 @@ describe("clients that ask for access without a person", () => {
           { _tag: "ClientChanged", client: client.id, change: "refused", by: owner },
           { _tag: "ClientChanged", client: client.id, change: "approved", by: owner }
         ])
+      })
+    ))
+
+  test("are approved as the owner read them, and not as what they have become since", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const modest = { ...machine, scope: "profile", redirect_uris: ["https://app.example.org/callback"] }
+        const client = yield* registerClient(world, modest)
+        const page = yield* look(world, "owner", "clients")
+        expect(waitingOn(page)).toContain("<dt>Scopes</dt><dd>None</dd>")
+        yield* TestClock.adjust("1 second")
+        const grown = yield* world.send("PUT", new URL(client.registrationUri).pathname, {
+          headers: { "content-type": "application/json", authorization: `Bearer ${client.registrationToken}` },
+          body: JSON.stringify({ ...modest, scope: "api profile", client_id: client.id })
+        })
+        expect(grown.status).toBe(200)
+        const approve = (asked: string | undefined) =>
+          post(world, "owner", "clients", { action: "approve", id: client.id, asked })
+        const late = yield* approve(askedOn(page.body))
+        expect(header(late, "location")).toBe("/settings/clients?done=client-asked-anew")
+        const again = yield* follow(world, "owner", late)
+        expect(noticeOn(again)).toBe("problem")
+        expect(waitingOn(again)).toContain("<dt>Scopes</dt><dd><code>api</code></dd>")
+        expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(400)
+        expect(header(yield* approve(askedOn(again.body)), "location")).toBe("/settings/clients?done=client-approved")
+        expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
       })
     ))
 
@@ -169,7 +198,8 @@ describe("clients that ask for access without a person", () => {
           ])
           expect([...found.matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id)).toEqual([client.id, client.id])
           expect(writes(world)).toEqual([])
-          const answer = yield* post(world, "owner", "clients", { action: "approve", id: client.id, q: "" })
+          const asked = askedOn(found)
+          const answer = yield* post(world, "owner", "clients", { action: "approve", id: client.id, asked, q: "" })
           expect(noticeOn(yield* follow(world, "owner", answer))).toBe("done")
           expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
           const key = Option.getOrThrow(readClientKey(client.id))
