@@ -70,7 +70,7 @@ export const longestKept: Millis = 90 * day
 
 const whyNone = {
   no_secret: "This client has no secret: it is public, or it signs.",
-  two: "Two secrets of this client work already: drop the older one first.",
+  two: "Two secrets of this client work already: drop one first.",
   kept_too_long: `A secret is kept for ${longestKept / day} days at most.`
 }
 
@@ -100,10 +100,14 @@ export const withNewSecret = (
   return Result.succeed({ ...client, credential: next })
 }
 
-/** The client without its older secret, where it has one that works. */
-export const withoutOlderSecret = (client: Client, now: Instant): Client => {
+/** One of two secrets that work. */
+export type OfTwo = "older" | "newer"
+
+/** The client without one of its two secrets, where both work. The other one goes on for good. */
+export const withoutSecret = (client: Client, which: OfTwo, now: Instant): Client => {
   const { credential } = client
   if (!isSecret(credential) || liveSecrets(client, now).length < 2) return client
-  const { older: _, ...rest } = credential
-  return { ...client, credential: rest }
+  const { older, ...newer } = credential
+  const digest = which === "newer" ? older?.digest : newer.digest
+  return digest === undefined ? client : { ...client, credential: { ...newer, digest } }
 }

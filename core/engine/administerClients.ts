@@ -5,9 +5,10 @@ import { type ClientIdentifier, clientKey, isBrought, isSealed } from "../client
 import {
   type LiveSecret,
   liveSecrets,
+  type OfTwo,
   type SecretRefused,
   withNewSecret,
-  withoutOlderSecret
+  withoutSecret
 } from "../client/ClientSecret.ts"
 import { brokenRules, profileOf, securityProfile } from "../client/Profile.ts"
 import type { RegistrableGrantType } from "../client/RegistrableGrantType.ts"
@@ -184,11 +185,11 @@ export const makeSecret = Effect.fn("engine.makeSecret")(function* (
   return made === "unknown" ? made : yield* Effect.fromResult(made)
 })
 
-/** Ends the older of two secrets before its time. */
+/** Ends one of two secrets now: the older one once nothing uses it, or a newer one that nobody has seen. */
 export const dropSecret = Effect.fn("engine.dropSecret")(
-  (services: Changing, auditContext: OwnerAuditContext, id: ClientId) =>
+  (services: Changing, auditContext: OwnerAuditContext, id: ClientId, which: OfTwo = "older") =>
     changeClient<"done" | "was_so">(services, auditContext, id, "secret_dropped", (stored, now) => {
-      const next = withoutOlderSecret(stored, now)
+      const next = withoutSecret(stored, which, now)
       return [next === stored ? "was_so" : "done", next]
     })
 )

@@ -93,8 +93,8 @@ interface Question {
 
 /**
  * Owners only. The search is a GET of `{base}/settings/clients` with `q`, that for whom no list has one with `client_id`; its forms post there with
- * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `profile` with `profile`, `new-secret`, `drop-secret` or
- * `delete`, `id`, and `q` to return to the same list.
+ * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `profile` with `profile`, `new-secret`, `drop-secret`,
+ * `drop-newer-secret` or `delete`, `id`, and `q` to return to the same list.
  */
 interface ClientsPage {
   /** The search text; empty for all clients. */
@@ -291,7 +291,7 @@ const clientActions = (
 
 const keptFor: Millis = 7 * day
 
-/** A new secret works at once and the present one for a week more; of two, only the older one can go. */
+/** A new secret works at once and the present one for a week more; of two, one has to go before another is made. */
 const secretActions = (
   client: ClientRow,
   about: string,
@@ -324,6 +324,16 @@ const secretActions = (
           tone: "danger",
           path,
           fields: fields("drop-secret")
+        }),
+        confirmed({
+          label: "Drop newer secret",
+          about,
+          question:
+            "If you did not see the newer one: it stops working at once, and the older one goes on without an end.",
+          confirm: "Drop the newer secret",
+          tone: "danger",
+          path,
+          fields: fields("drop-newer-secret")
         })
       ]
 }
@@ -503,9 +513,13 @@ const section = {
     },
     "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
     "secret-dropped": { kind: "done", text: "The older secret has stopped working." },
+    "newer-secret-dropped": {
+      kind: "done",
+      text: "The newer secret has stopped working. The older one goes on, and you can make another."
+    },
     "secret-not-made": {
       kind: "problem",
-      text: "No secret was made: the client has none, or two of its secrets work already."
+      text: "No secret was made: the client has none, or two of its secrets work already. If you just made the newer one and did not see it, drop it and make another."
     },
     "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
     "client-gone": {
@@ -705,15 +719,17 @@ const backToList = ({ call }: Inside, form: Parameters, done: keyof typeof secti
   return backTo(call, section, done, search === undefined ? {} : { q: search })
 }
 
-const changing = (action: "disable" | "enable" | "drop-secret" | "delete") => {
+const changing = (action: "disable" | "enable" | "drop-secret" | "drop-newer-secret" | "delete") => {
   const change = Effect.fn("settings.changeClient")(function* (services: Services, inside: Inside, client: ClientId) {
     if (action === "delete") {
       const outcome = yield* deleteClient(services, auditContext(inside), client)
       return outcome === "unknown" ? "client-gone" : "client-deleted"
     }
-    if (action === "drop-secret") {
-      const outcome = yield* dropSecret(services, auditContext(inside), client)
-      return outcome === "unknown" ? "client-gone" : "secret-dropped"
+    if (action === "drop-secret" || action === "drop-newer-secret") {
+      const isNewer = action === "drop-newer-secret"
+      const outcome = yield* dropSecret(services, auditContext(inside), client, isNewer ? "newer" : "older")
+      if (outcome === "unknown") return "client-gone"
+      return isNewer ? "newer-secret-dropped" : "secret-dropped"
     }
     const change = action === "disable" ? "disabled" : "enabled"
     const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
@@ -767,7 +783,14 @@ export const changeClientsHandler = (services: Services, visitors: Visitors): Ha
     services,
     visitors,
     section,
-    { approve: answering("approved"), exchange, profile, "new-secret": newSecret },
+    {
+      approve: answering("approved"),
+      exchange,
+      profile,
+      "new-secret": newSecret,
+      // The older one, which was to end, goes on by it.
+      "drop-newer-secret": changing("drop-newer-secret")
+    },
     {
       refuse: answering("refused"),
       disable: changing("disable"),

@@ -439,22 +439,33 @@ const listSecrets = Command.make("list", { id, json }, (given) =>
   )
 ).pipe(Command.withDescription("List the secrets that work; the audit stream tells which one a client of two shows"))
 
-const dropOlder = Command.make("drop", { id, json }, (given) =>
-  administer(({ auditContext, services }) =>
-    Effect.gen(function* () {
-      const clientId = yield* readId(given.id)
-      const outcome = yield* dropSecret(services, auditContext, clientId)
-      if (outcome === "unknown") return yield* unknown
-      yield* print(given.json, { client_id: clientId, dropped: outcome === "done" }, [
-        outcome === "done" ? "The older secret has stopped working." : "This client has no older secret."
-      ])
-    })
-  )
-).pipe(Command.withDescription("End the older of two secrets now"))
+const drop = Command.make(
+  "drop",
+  {
+    id,
+    newer: Flag.Boolean("newer").pipe(
+      Flag.withDescription("The newer one, if nobody has seen it; the older one then goes on without an end"),
+      Flag.withDefault(false)
+    ),
+    json
+  },
+  (given) =>
+    administer(({ auditContext, services }) =>
+      Effect.gen(function* () {
+        const clientId = yield* readId(given.id)
+        const which = given.newer ? "newer" : "older"
+        const outcome = yield* dropSecret(services, auditContext, clientId, which)
+        if (outcome === "unknown") return yield* unknown
+        yield* print(given.json, { client_id: clientId, dropped: outcome === "done" }, [
+          outcome === "done" ? `The ${which} secret has stopped working.` : "This client has no older secret."
+        ])
+      })
+    )
+).pipe(Command.withDescription("End one of two secrets now: the older, or the newer"))
 
 const secret = Command.make("secret").pipe(
   Command.withDescription("Change a client's secret without a gap"),
-  Command.withSubcommands([newSecret, listSecrets, dropOlder])
+  Command.withSubcommands([newSecret, listSecrets, drop])
 )
 
 const remove = Command.make("delete", { id, json }, (given) =>

@@ -94,8 +94,11 @@ export interface ClientsApi {
    * `undefined`: there is no such client.
    */
   readonly newSecret: (id: string, options?: NewSecretOptions) => Promise<string | undefined>
-  /** Ends the older of two secrets now. `false`: there is no such client. */
-  readonly dropSecret: (id: string) => Promise<boolean>
+  /**
+   * Ends the older of two secrets now, or the `newer`, if its text was lost: the older one then goes on without an end.
+   * `false`: there is no such client. Rejects with `BadOption` for any other.
+   */
+  readonly dropSecret: (id: string, which?: "older" | "newer") => Promise<boolean>
   /**
    * `jwt`: access tokens that others can verify by the keys of `/oauth/jwks` (RFC 9068), from the next one on. Where they
    * are checked without asking, a revoked one works until it expires. `false`: there is no such client. Rejects with
@@ -230,7 +233,15 @@ export const clientsApi = (administration: Administration): ClientsApi => {
           return made === "unknown" ? undefined : Redacted.value(made.text)
         })
       ),
-    dropSecret: (id) => run(done(id, (client) => dropSecret(services, auditContext, client))),
+    dropSecret: (id, which = "older") =>
+      run(
+        Effect.gen(function* () {
+          if (which !== "older" && which !== "newer") {
+            return yield* badArgument("clients.dropSecret", "ends the older secret, or the newer")
+          }
+          return yield* done(id, (client) => dropSecret(services, auditContext, client, which))
+        })
+      ),
     setAccessTokenFormat: (id, format) =>
       isFormat(format)
         ? run(done(id, (client) => setAccessTokenFormat(services, auditContext, client, format)))

@@ -10,7 +10,7 @@ import {
   secretMark,
   whichSecret,
   withNewSecret,
-  withoutOlderSecret
+  withoutSecret
 } from "../../core/client/ClientSecret.ts"
 import { type Instant, later } from "../../core/rules/Instant.ts"
 import { type Credential, credential, digestOf, hashOf } from "../../core/rules/Secret.ts"
@@ -72,18 +72,23 @@ describe("two live secrets", () => {
     const refusal = (now: Instant) => Result.map(withNewSecret(both, three, day, now), () => "made")
     expect(refusal(t0)).toMatchObject({ _tag: "Failure", failure: { reason: "two" } })
     expect(refusal(later(t0, day))).toEqual(Result.succeed("made"))
-    const dropped = withoutOlderSecret(both, t0)
+    const dropped = withoutSecret(both, "older", t0)
     expect([shows(dropped, one, t0), shows(dropped, two, t0)]).toEqual(["wrong", "current"])
+    const undone = withoutSecret(both, "newer", t0)
+    const muchLater = later(t0, 100 * day)
+    expect([shows(undone, one, muchLater), shows(undone, two, t0)]).toEqual(["current", "wrong"])
+    expect(undone).toEqual(holder)
     expect(Result.isSuccess(withNewSecret(dropped, three, day, t0))).toBe(true)
   })
 
   test("nothing is dropped where one works alone", () => {
-    expect(withoutOlderSecret(holder, t0)).toBe(holder)
     const both = renewed(holder, two, day)
-    const after = later(t0, day)
-    expect(withoutOlderSecret(both, after)).toBe(both)
     const open = client({ credential: { _tag: "Public" } })
-    expect(withoutOlderSecret(open, t0)).toBe(open)
+    for (const which of ["older", "newer"] as const) {
+      expect(withoutSecret(holder, which, t0)).toBe(holder)
+      expect(withoutSecret(both, which, later(t0, day))).toBe(both)
+      expect(withoutSecret(open, which, t0)).toBe(open)
+    }
   })
 
   test.each([-1, Number.NaN, 90 * day + 1, Number.POSITIVE_INFINITY])("none is kept for %p", (keepFor) => {

@@ -62,6 +62,13 @@ describe("clients", () => {
       await expect(clients.newSecret(client.id)).rejects.toBeInstanceOf(SecretRefused)
       expect(await clients.dropSecret(client.id)).toBe(true)
       expect((await clients.get(client.id))?.secrets).toEqual([{ mark: newer?.mark ?? "", until: undefined }])
+      await clients.newSecret(client.id, { keepFor: 86_400_000 })
+      expect(await clients.dropSecret(client.id, "newer")).toBe(true)
+      expect((await clients.get(client.id))?.secrets).toEqual([{ mark: newer?.mark ?? "", until: undefined }])
+      type Which = Parameters<typeof clients.dropSecret>[1]
+      for (const which of ["oldest", "", null, {}]) {
+        expect(await failure(clients.dropSecret(client.id, which as Which))).toMatchObject({ _tag: "BadOption" })
+      }
       expect([await clients.newSecret("nobody"), await clients.dropSecret("nobody")]).toEqual([undefined, false])
     }))
 

@@ -135,6 +135,15 @@ describe("registered clients", () => {
         const dropped = yield* post(world, "owner", "clients", { action: "drop-secret", id: client.id })
         expect(header(dropped, "location")).toBe("/settings/clients?done=secret-dropped")
         expect([yield* granted(client.secret ?? ""), yield* granted(secret)]).toEqual([401, 200])
+
+        // One whose page was lost, as behind a second click.
+        const lost = shownOn(yield* post(world, "owner", "clients", { action: "new-secret", id: client.id }))
+        const again = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
+        expect(header(again, "location")).toBe("/settings/clients?done=secret-not-made")
+        const undone = yield* post(world, "owner", "clients", { action: "drop-newer-secret", id: client.id })
+        expect(header(undone, "location")).toBe("/settings/clients?done=newer-secret-dropped")
+        yield* TestClock.adjust("8 days")
+        expect([yield* granted(lost), yield* granted(secret)]).toEqual([401, 200])
         const gone = yield* post(world, "owner", "clients", { action: "new-secret", id: "AAAAAAAAAAAAAAAAAAAAAA" })
         expect(header(gone, "location")).toBe("/settings/clients?done=client-gone")
       })
@@ -302,6 +311,7 @@ describe("registered clients", () => {
           "enable",
           "delete",
           "drop-secret",
+          "drop-newer-secret",
           "exchange",
           "profile",
           "approve",
