@@ -27,7 +27,17 @@ export const drawForm = (services: Services, call: Call): { readonly csrf: strin
   }
 }
 
+/**
+ * Fetch Metadata: the browser says that the page which sent the form is no page of this origin. On a loopback host cookies
+ * know no ports, so another program there can set this one, with the field that it drew for itself.
+ */
+const isFromElsewhere = ({ request: { headers } }: Call): boolean => {
+  const site = headers.get("sec-fetch-site")
+  return site === "same-site" || site === "cross-site"
+}
+
 export const isOwnForm = (services: Services, call: Call, form: Parameters): boolean => {
+  if (isFromElsewhere(call)) return false
   const value = readCookie(call.workspace, call.request, formCookie)
   const field = form.get("csrf") ?? ""
   return value !== undefined && isCsrfField(services.keys.current(), call.workspace, binding(value), field)

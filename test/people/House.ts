@@ -188,6 +188,8 @@ export class Browser {
   readonly house: House
   readonly peer: string
   readonly agent: string
+  /** `Sec-Fetch-Site`: where the page is that sends what comes next. */
+  site = ""
 
   constructor(house: House, peer = "192.0.2.1", agent = "") {
     this.house = house
@@ -206,7 +208,8 @@ export class Browser {
       ...(fields === undefined ? {} : { fields }),
       headers: {
         ...(cookie === "" ? {} : { cookie }),
-        ...(this.agent === "" ? {} : { "user-agent": this.agent })
+        ...(this.agent === "" ? {} : { "user-agent": this.agent }),
+        ...(this.site === "" ? {} : { "sec-fetch-site": this.site })
       }
     }
     return Effect.map(this.house.send(method, target, sent), (response) => {

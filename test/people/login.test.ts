@@ -369,6 +369,24 @@ describe("the login form", () => {
       })
     ))
 
+  test.each(["same-site", "cross-site"])(
+    "that a page of elsewhere sends does nothing, with whatever cookie: %s",
+    (site) =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const browser = new Browser(house)
+          const form = { ...hiddenFields((yield* browser.get("/login")).body), email: "ada@example.com", password }
+          browser.site = site
+          const planted = yield* browser.send("POST", "/login", form)
+          expect([planted.status, noticeOn(planted), sessionOf(browser)]).toEqual([403, "problem", undefined])
+          expect(house.hashed.verify).toBe(0)
+          browser.site = "same-origin"
+          expect((yield* browser.send("POST", "/login", form)).status).toBe(303)
+        })
+      )
+  )
+
   test("that was open for too long works at the second try", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
