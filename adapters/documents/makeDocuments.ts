@@ -23,7 +23,9 @@ const mostKept = 16 * 1024 * 1024
 const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
 
 export const mostAtHost = 4
-export const mostAtAll = 64
+
+/** How many may be under way at once of each kind. What hangs of one kind takes no place of another's. */
+export const mostOf = { stranger: 64, person: 16, owner: 16, form: 16 }
 
 /** Of one host, in so short a time. A host of many clients needs some; so many flood none through us. */
 export const burstAtHost = 100
@@ -43,6 +45,38 @@ const unreachable = fault("unreachable")
 const timedOut = fault("timed_out")
 const redirected = fault("redirected")
 
+/** The places of one kind, of which each host has a few, and a share for a while. */
+const makePlaces = (most: number) => {
+  const underWay = new Map<string, number>()
+  const shares = new LruMap<string, Share>(mostShares)
+  let taken = 0
+
+  const takesShare = (host: string, now: Instant): boolean => {
+    const full = now + burstAtHost * refill
+    // A clock that was set back shuts no caller out for longer than a burst lasts.
+    const used = Math.min(full, Math.max(now, shares.get(host)?.restored ?? 0))
+    const takes = used + refill <= full
+    shares.set(host, { restored: takes ? used + refill : used })
+    return takes
+  }
+
+  return {
+    enters: (host: string, now: Instant): boolean => {
+      const there = underWay.get(host) ?? 0
+      if (taken >= most || there >= mostAtHost || !takesShare(host, now)) return false
+      underWay.set(host, there + 1)
+      taken += 1
+      return true
+    },
+    leave: (host: string): void => {
+      const others = (underWay.get(host) ?? 1) - 1
+      if (others === 0) underWay.delete(host)
+      else underWay.set(host, others)
+      taken -= 1
+    }
+  }
+}
+
 /** Who waits, what is kept, and how much may be under way, whatever the requests go by. */
 export const makeDocuments = (
   { get, post: send }: Exchanges,
@@ -54,32 +88,13 @@ export const makeDocuments = (
     const fork = Effect.runForkWith(context)
     const kept = new SizedLruMap<string, Document>(mostKept, sizeOf)
     const flights = new Map<string, Fiber.Fiber<Document, DocumentFault>>()
-    const underWay = new Map<string, number>()
-    let posting = 0
-    const shares = new LruMap<string, Share>(mostShares)
+    const places = {
+      stranger: makePlaces(mostOf.stranger),
+      person: makePlaces(mostOf.person),
+      owner: makePlaces(mostOf.owner),
+      form: makePlaces(mostOf.form)
+    }
     yield* Effect.addFinalizer(() => Effect.suspend(() => Fiber.interruptAll(flights.values())))
-
-    const takesShare = (host: string, now: Instant): boolean => {
-      const full = now + burstAtHost * refill
-      // A clock that was set back shuts no caller out for longer than a burst lasts.
-      const used = Math.min(full, Math.max(now, shares.get(host)?.restored ?? 0))
-      const takes = used + refill <= full
-      shares.set(host, { restored: takes ? used + refill : used })
-      return takes
-    }
-
-    const enters = (host: string, now: Instant): boolean => {
-      const there = underWay.get(host) ?? 0
-      if (flights.size + posting >= mostAtAll || there >= mostAtHost || !takesShare(host, now)) return false
-      underWay.set(host, there + 1)
-      return true
-    }
-
-    const leave = (host: string) => {
-      const others = (underWay.get(host) ?? 1) - 1
-      if (others === 0) underWay.delete(host)
-      else underWay.set(host, others)
-    }
 
     const read = (answer: Answer, fetchedAt: Instant, limits: DocumentLimits) => {
       const body = jsonText(answer.body)
@@ -90,6 +105,7 @@ export const makeDocuments = (
     /** Its own fiber: a waiter that goes away takes nothing with it that others wait for. */
     const begin = (key: string, target: Target, limits: DocumentLimits, now: Instant) => {
       const { host } = target
+      const { enters, leave } = places[limits.vouchedBy ?? "stranger"]
       if (!enters(host, now)) return undefined
       const fiber = fork(
         get(target, limits).pipe(
@@ -133,8 +149,7 @@ export const makeDocuments = (
         const target = readTarget(address, allow)
         if (Result.isFailure(target)) return Effect.fail(target.failure)
         const { host } = target.success
-        if (!enters(host, instantOf(clock))) return Effect.fail(busy)
-        posting += 1
+        if (!places.form.enters(host, instantOf(clock))) return Effect.fail(busy)
         return send(target.success, form).pipe(
           Effect.flatMap((status) =>
             status >= 300 && status < 400 ? Effect.fail(redirected) : Effect.succeed(status)
@@ -142,12 +157,7 @@ export const makeDocuments = (
           Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
           Effect.catchDefect(() => Effect.fail(unreachable)),
           Effect.tapError(({ reason }) => Effect.logWarning("a form could not be sent", { host, reason })),
-          Effect.ensuring(
-            Effect.sync(() => {
-              posting -= 1
-              leave(host)
-            })
-          )
+          Effect.ensuring(Effect.sync(() => places.form.leave(host)))
         )
       })
     return { fetch, post }

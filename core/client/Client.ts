@@ -166,6 +166,15 @@ export const changed = (client: Client): Client => {
 /** A client that registered itself and that no person here has let in yet: none answers for what it asks. */
 export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === "itself" && provenAt === null
 
+/** Who answers for an address: a person, by letting its client in, or an owner, by naming it. */
+export type Voucher = "person" | "owner"
+
+/** Who answers for the addresses that a client named; nobody for a stranger's. */
+export const voucherOf = (client: Client): Voucher | undefined => {
+  if (isStranger(client)) return undefined
+  return client.madeBy === "owner" ? "owner" : "person"
+}
+
 /**
  * What it may ask a person for. RFC 7591 §2: one that registered itself named what it asks for at first, and could register
  * again for more. Clients of MCP name what they were first refused for, and come back when a call takes more.

@@ -1,7 +1,7 @@
 import { type Clock, Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { type Brought, broughtAs, clientOf, isNewer, renewed, servesStaleFor } from "../client/Brought.ts"
-import { type Client, changed, isKnown } from "../client/Client.ts"
+import { type Client, changed, isKnown, type Voucher, voucherOf } from "../client/Client.ts"
 import {
   type BroughtIdentifier,
   clientKey,
@@ -200,26 +200,35 @@ export const makeBroughtClients = ({
 
   const fetched = (
     identifier: DocumentAddress,
+    vouchedBy: Voucher | undefined,
     asOf?: Instant
   ): Effect.Effect<Document, NoSuchClient | PortUnavailable> =>
     Effect.suspend(() => {
+      const limits = vouchedBy === undefined ? documentLimits : { ...documentLimits, vouchedBy }
       const there = waiting.get(identifier) ?? 0
       if (there >= mostWaiting) return Effect.fail(busy)
       waiting.set(identifier, there + 1)
       return Effect.ensuring(
-        Effect.mapError(documents.fetch(identifier, documentLimits, asOf), faultOf),
+        Effect.mapError(documents.fetch(identifier, limits, asOf), faultOf),
         Effect.sync(() => leave(identifier))
       )
     })
 
-  const read = Effect.fnUntraced(function* (workspace: OpenWorkspace, identifier: DocumentAddress, now: Instant) {
+  /** `live`: its record, which a person's approval left. */
+  const read = Effect.fnUntraced(function* (
+    workspace: OpenWorkspace,
+    identifier: DocumentAddress,
+    live: Client | undefined,
+    now: Instant
+  ) {
     const at = policyAt(policy, workspace)
-    const document = yield* fetched(identifier)
+    const vouchedBy = live === undefined ? undefined : voucherOf(live)
+    const document = yield* fetched(identifier, vouchedBy)
     const said = readDocument(tables, identifier, document, at)
     // §5.2: a document of which no client comes is not kept, but asked for again.
     const again =
       Result.isFailure(said) && document.fetchedAt < now
-        ? readDocument(tables, identifier, yield* fetched(identifier, now), at)
+        ? readDocument(tables, identifier, yield* fetched(identifier, vouchedBy, now), at)
         : said
     return yield* Effect.fromResult(Result.mapError(again, (reason) => new NoSuchClient(reason)))
   })
@@ -265,7 +274,7 @@ export const makeBroughtClients = ({
       return { client: asClient(workspace, stored, brought, now), brought }
     }
     if (live !== undefined && (live.disabled || isFresh(workspace, live, identifier, now))) return { client: live }
-    const anew = yield* read(workspace, identifier, now)
+    const anew = yield* read(workspace, identifier, live, now)
     return { client: asClient(workspace, stored, anew, now), brought: anew }
   })
 
@@ -309,11 +318,11 @@ export const makeBroughtClients = ({
     }
     yield* takes(workspace, identifier, now)
     const live = stored !== undefined && isKnown(stored, now) ? stored : undefined
-    if (live === undefined) return asClient(workspace, stored, yield* read(workspace, identifier, now), now)
+    if (live === undefined) return asClient(workspace, stored, yield* read(workspace, identifier, undefined, now), now)
     if (live.disabled) return live
     const held = heldOff.get(identifier)
     const isHeld = held !== undefined && held.since <= now && !hasPassed(later(held.since, heldOffFor), now)
-    const outcome = yield* Effect.result(isHeld ? Effect.fail(held.fault) : read(workspace, identifier, now))
+    const outcome = yield* Effect.result(isHeld ? Effect.fail(held.fault) : read(workspace, identifier, live, now))
     if (Result.isSuccess(outcome)) {
       heldOff.delete(identifier)
       const brought = outcome.success

@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Result } from "effect"
 import { SizedLruMap } from "../cache/LruMap.ts"
+import type { Voucher } from "../client/Client.ts"
 import { parseJson } from "../codec/Json.ts"
 import { ClientKeys, KeysFault } from "../ports/ClientKeys.ts"
 import { type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
@@ -12,6 +13,9 @@ export const keySetLimits: DocumentLimits = {
   within: 5 * second,
   freshFor: { least: minute, most: day }
 }
+
+const limitsBy = (vouchedBy: Voucher | undefined): DocumentLimits =>
+  vouchedBy === undefined ? keySetLimits : { ...keySetLimits, vouchedBy }
 
 /** How long after a `kid` that is not known the address is not asked anew for another. */
 const heldOffFor = 30 * second
@@ -74,14 +78,14 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
   const isHeldOff = ({ since }: Again, now: Instant) => since <= now && !hasPassed(later(since, heldOffFor), now)
 
   /** For a `kid` that is not among the keys at hand: once at the address itself, and then held off. */
-  const findAgain = (address: string, kid: string | undefined, had: Document, now: Instant) => {
+  const findAgain = (address: string, limits: DocumentLimits, kid: string | undefined, had: Document, now: Instant) => {
     const known = again.get(address)
     const heldOff = known !== undefined && isHeldOff(known, now) ? known : undefined
     if (heldOff?.failed === true) return Effect.fail(unreachable)
     const asked = heldOff ?? { since: now, before: Result.isSuccess(keySetOf(had)) ? had : undefined, failed: false }
     if (heldOff === undefined) again.set(address, asked)
     // Who is held off waits for the fetch that is under way, or finds what it brought.
-    return Effect.matchEffect(documents.fetch(address, keySetLimits, asked.since), {
+    return Effect.matchEffect(documents.fetch(address, limits, asked.since), {
       onFailure: (fault) => {
         // No host was asked where all were busy.
         if (fault.reason !== "busy") asked.failed = true
@@ -97,24 +101,26 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
     })
   }
 
-  const findFetched = (address: string, kid: string | undefined) =>
+  const findFetched = (address: string, limits: DocumentLimits, kid: string | undefined) =>
     Effect.suspend(() => {
       const now = instantOf(clock)
-      return Effect.matchEffect(documents.fetch(address, keySetLimits), {
+      return Effect.matchEffect(documents.fetch(address, limits), {
         onFailure: (fault) => Effect.fail(faultOf(fault)),
         onSuccess: (document) => {
           const set = keySetOf(document)
           const found = Result.isSuccess(set) ? select(set.success, kid) : []
           return found.length > 0 || (kid === undefined && Result.isSuccess(set))
             ? Effect.succeed(found)
-            : findAgain(address, kid, document, now)
+            : findAgain(address, limits, kid, document, now)
         }
       })
     })
 
   return {
     find: (_of, source, kid) =>
-      source._tag === "Registered" ? Effect.succeed(select(source.keys, kid)) : findFetched(source.jwksUri, kid)
+      source._tag === "Registered"
+        ? Effect.succeed(select(source.keys, kid))
+        : findFetched(source.jwksUri, limitsBy(source.vouchedBy), kid)
   }
 }
 

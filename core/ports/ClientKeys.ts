@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import type { Voucher } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { PublicKey } from "../rules/Jwk.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -9,10 +10,10 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
  * client authentications finds the port as `ports.clientKeys`, beside the request that it judges.
  */
 
-/** RFC 7591 §2: one of the two, never both. */
+/** RFC 7591 §2: one of the two, never both. An owner names the keys of an issuer, which are asked for in the same way. */
 export type KeySource =
   | { readonly _tag: "Registered"; readonly keys: ReadonlyArray<PublicKey> }
-  | { readonly _tag: "Fetched"; readonly jwksUri: string }
+  | { readonly _tag: "Fetched"; readonly jwksUri: string; readonly vouchedBy?: Voucher | undefined }
 
 export class KeysFault extends Schema.TaggedError<KeysFault>()("KeysFault", {
   /** `unreachable`: nothing is known about the client, so it is no failed authentication. */

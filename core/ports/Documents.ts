@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import type { Voucher } from "../client/Client.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 
 /**
@@ -14,6 +15,8 @@ export interface DocumentLimits {
   readonly within: Millis
   /** The bounds of an answer's own `Cache-Control`. */
   readonly freshFor: { readonly least: Millis; readonly most: Millis }
+  /** Strangers take none of the places of an address that somebody in the workspace answers for. */
+  readonly vouchedBy?: Voucher
 }
 
 export interface Document {

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { authMethodOf, type Client, identifierOf } from "../client/Client.ts"
+import { authMethodOf, type Client, identifierOf, voucherOf } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { maySignBy, profileOf, requestObjectAlgorithm } from "../client/Profile.ts"
 import type { Members } from "../codec/Json.ts"
@@ -98,6 +98,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
     workspace: workspace.id,
     client: client.id,
     source,
+    vouchedBy: voucherOf(client),
     kid: kidOf(jws.header),
     algorithm: alg
   }

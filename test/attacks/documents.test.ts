@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { mostOf } from "../../adapters/documents/makeDocuments.ts"
 import { blockClientHost } from "../../core/engine/administerWorkspace.ts"
+import { assertionType } from "../../core/oauth/clients/assertion.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
-import { DocumentsWeb, documentMembers, type Page } from "../given/documentsWeb.ts"
+import { DocumentsWeb, documentMembers, hangs, type Page } from "../given/documentsWeb.ts"
+import { bring, claimsFor, inCompany, login, own, signed } from "../given/enterprise.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -12,11 +16,13 @@ import {
   jsonOf,
   redeem,
   redirectUri,
+  refresh,
+  registerClient,
   returned,
   type TestClient,
   unregistered
 } from "../given/flow.ts"
-import { inWorld, realSignatures, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /** draft-ietf-oauth-client-id-metadata-document §6: unregistered programs, and what they say of themselves. */
 
@@ -404,6 +410,68 @@ describe("a document between the approval and the code", () => {
       })
     )
   )
+})
+
+describe("64 documents of strangers that hang", () => {
+  /** As many as there may be, all under way. */
+  const flood = Effect.fnUntraced(function* (world: World, web: DocumentsWeb) {
+    const strangers = Array.from({ length: mostOf.stranger + 1 }, (_, at) => `https://h${at}.stranger.example/c`)
+    for (const stranger of strangers) web.pages.set(stranger, hangs)
+    const before = web.asked.length
+    const asking = yield* Effect.forEach(strangers, (stranger) =>
+      Effect.forkChild(ask(world, stranger), { startImmediately: true })
+    )
+    expect(web.asked).toHaveLength(before + mostOf.stranger)
+    return Effect.forEach(asking, Fiber.interrupt, { discard: true })
+  })
+
+  test("keep no client waiting that a person let in", () =>
+    withWeb(
+      Effect.fnUntraced(function* (world, web) {
+        yield* redeem(world, clientAt(address), yield* codeFor(world, clientAt(address)))
+        yield* TestClock.adjust("1 hour")
+        const over = yield* flood(world, web)
+        expect((yield* ask(world, address)).status).toBe(200)
+        web.publish(`${host}/new.json`)
+        expect((yield* ask(world, `${host}/new.json`)).status).toBe(503)
+        yield* over
+      })
+    ))
+
+  test("keep no client waiting whose keys are fetched, once a person let it in, and no assertion of an issuer", () => {
+    const web = new DocumentsWeb()
+    web.pages.set(`${login}/keys`, { body: { keys: [own.jwk] } })
+    const signerAt = Effect.fnUntraced(function* (world: World, path: string) {
+      web.pages.set(`${host}/${path}`, { body: { keys: [own.jwk] } })
+      const metadata = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: `${host}/${path}` }
+      return yield* registerClient(world, metadata)
+    })
+    const proofOf = Effect.fnUntraced(function* ({ id }: TestClient) {
+      const now = (yield* currentInstant) / 1000
+      const claims = { iss: id, sub: id, aud: theWorkspace.issuer, jti: `${now}`, iat: now, exp: now + 60 }
+      return { client_assertion_type: assertionType, client_assertion: yield* signed(claims, { typ: "JWT" }) }
+    })
+    const renew = (world: World, by: TestClient) =>
+      Effect.flatMap(proofOf(by), (proof) => refresh(world, by, "none", proof))
+    return inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const [known, unknown] = [yield* signerAt(world, "known"), yield* signerAt(world, "unknown")]
+          const code = yield* codeFor(world, known)
+          expect((yield* redeem(world, known, code, yield* proofOf(known))).status).toBe(200)
+          yield* TestClock.adjust("1 hour")
+          const over = yield* flood(world, web)
+          expect((yield* renew(world, unknown)).status).toBe(503)
+          expect(jsonOf(yield* renew(world, known)).error).toBe("invalid_grant")
+          const now = (yield* currentInstant) / 1000
+          const assertion = yield* signed(claimsFor(client, { iat: now, exp: now + 300 }))
+          expect((yield* bring(world, client, assertion)).status).toBe(200)
+          yield* over
+        }),
+      { jwks: undefined, jwksUri: `${login}/keys` },
+      { documents: web.layer() }
+    )
+  })
 })
 
 test("a million first-time strangers are a handful here: each is gone to once, and none leaves a row", () => {

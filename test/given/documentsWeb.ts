@@ -13,9 +13,12 @@ export interface Page {
 
 type PostAnswer = number | DocumentFault["reason"]
 
+/** A page that never comes. */
+export const hangs = "hangs"
+
 /** The network, as far as a test needs one: pages by address, and the addresses asked for. */
 export class DocumentsWeb {
-  readonly pages = new Map<string, Page | DocumentFault["reason"]>()
+  readonly pages = new Map<string, Page | typeof hangs | DocumentFault["reason"]>()
   readonly asked: Array<string> = []
   /** Forms that were sent, and what is answered to them by address; 200 where nothing is said. */
   readonly posted: Array<{ readonly href: string; readonly form: string }> = []
@@ -37,6 +40,7 @@ export class DocumentsWeb {
           get: ({ url: { href } }, { longest }) => {
             this.asked.push(href)
             const page = this.pages.get(href) ?? "unreachable"
+            if (page === hangs) return Effect.never
             if (typeof page === "string") return Effect.fail(new DocumentFault({ reason: page }))
             const { body, cacheControl = "max-age=600", status = 200 } = page
             if (status !== 200) {

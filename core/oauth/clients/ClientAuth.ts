@@ -1,6 +1,6 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { type AuthenticatedClient, authenticate, type Proof } from "../../client/authenticate.ts"
-import type { Client, StoredCredential } from "../../client/Client.ts"
+import { type Client, type StoredCredential, type Voucher, voucherOf } from "../../client/Client.ts"
 import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { leastProfile, type Profile, profileOf } from "../../client/Profile.ts"
 import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
@@ -32,6 +32,8 @@ export interface AuthRequest {
   readonly authorization: string
   /** RFC 6749 §2.3.1: the body's `client_id`. */
   readonly named: ClientIdentifier | undefined
+  /** Who answers for the addresses of the client that it names. */
+  readonly vouchedBy?: Voucher | undefined
 }
 
 /** What a row may ask beyond the request. Where the host composed no adapter, each answers that there is none. */
@@ -165,9 +167,11 @@ class ShownClaim<S extends Shown, Stored extends StoredCredential> implements Cl
     const stored = client === undefined ? undefined : this.read(client.credential)
     const triedHeader = request.authorization !== ""
     const profile = client === undefined ? leastProfile(ports.policy) : profileOf(client, ports.policy)
+    const vouchedBy = client === undefined ? undefined : voucherOf(client)
+    const asked = vouchedBy === undefined ? request : { ...request, vouchedBy }
     const counts = profile.methods === null || profile.methods.includes(this.row.name)
     return Effect.mapEager(
-      Effect.matchEager(this.row.prove(this.shown, stored, request, ports, profile), held),
+      Effect.matchEager(this.row.prove(this.shown, stored, asked, ports, profile), held),
       (proved): Result.Result<AuthenticatedClient, ProofFault> =>
         authenticate(client, counts && stored !== undefined, proved, triedHeader)
     )

@@ -112,11 +112,11 @@ const forSignature: Readonly<Record<ClientSignatureFault["reason"], InvalidClien
 const verified = (
   { algorithm, assertion, id, kid }: ShownAssertion,
   source: KeySource,
-  { call }: AuthRequest,
+  { call, vouchedBy }: AuthRequest,
   ports: AuthPorts
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ProofFault> =>
   Effect.catchTag(
-    verifiedOfClient(ports, assertion, { workspace: call.workspace.id, client: id, source, kid, algorithm }),
+    verifiedOfClient(ports, assertion, { workspace: call.workspace.id, client: id, source, vouchedBy, kid, algorithm }),
     "ClientSignatureFault",
     ({ reason }) => Effect.fail(forSignature[reason])
   )

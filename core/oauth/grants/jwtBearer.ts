@@ -156,7 +156,7 @@ const keysOf = (
   keys._tag === "Registered"
     ? Effect.succeed(keys.keys)
     : Effect.catchTag(
-        clientKeys.find({ workspace: workspace.id, client: client.id }, keys, kid),
+        clientKeys.find({ workspace: workspace.id, client: client.id }, { ...keys, vouchedBy: "owner" }, kid),
         "KeysFault",
         ({ reason }) => Effect.fail(new PortUnavailable({ port: "client_keys", reason }))
       )

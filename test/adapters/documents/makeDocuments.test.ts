@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Answer } from "../../../adapters/documents/Answer.ts"
-import { burstAtHost, makeDocuments, mostAtAll, mostAtHost } from "../../../adapters/documents/makeDocuments.ts"
+import { burstAtHost, makeDocuments, mostAtHost, mostOf } from "../../../adapters/documents/makeDocuments.ts"
 import { DocumentFault, type DocumentLimits, type Documents } from "../../../core/ports/Documents.ts"
 import type { Instant } from "../../../core/rules/Instant.ts"
 
@@ -236,27 +236,27 @@ describe("documents", () => {
         // Who waits for what is under way takes no place.
         const joined = yield* begun(at(0, 0))
         const others = yield* Effect.forEach(
-          Array.from({ length: mostAtAll - mostAtHost }, (_, host) => host),
+          Array.from({ length: mostOf.stranger - mostAtHost }, (_, host) => host),
           (host) => begun(at(host + 1, 0))
         )
-        expect(web.asked).toHaveLength(mostAtAll)
+        expect(web.asked).toHaveLength(mostOf.stranger)
         expect(yield* outcome(at(1000, 0))).toBe("busy")
         yield* web.answers("[]")
         expect([yield* Fiber.join(joined), ofOne.length, others.length]).toEqual([
           "[]",
           mostAtHost,
-          mostAtAll - mostAtHost
+          mostOf.stranger - mostAtHost
         ])
         const late = yield* begun(at(0, mostAtHost))
-        expect(web.asked).toHaveLength(mostAtAll + 1)
+        expect(web.asked).toHaveLength(mostOf.stranger + 1)
         yield* Fiber.interrupt(late)
       })
     ))
 
-  test("are at most 4 of one host, at whichever of its ports, and 64 in all", () =>
+  test("are at most 4 of one host, at whichever of its ports", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {
-        expect([mostAtHost, mostAtAll]).toEqual([4, 64])
+        expect([mostAtHost, mostOf]).toEqual([4, { stranger: 64, person: 16, owner: 16, form: 16 }])
         for (const place of [":443/a", ":8443/a", ":8443/b", "/b"])
           yield* begun(fetch(`https://h.example${place}`, limits))
         expect(web.asked).toHaveLength(4)
@@ -264,27 +264,22 @@ describe("documents", () => {
       })
     ))
 
-  test("share their places with forms, which take one of the host's and one of all", () =>
-    onWeb((web, { fetch, post }) =>
+  const sent = (web: Documents["Service"], host: number) =>
+    Effect.match(web.post(`https://h${host}.example/`, "a=1", limits), {
+      onFailure: ({ reason }): string => reason,
+      onSuccess: String
+    })
+
+  test("and forms are so many at once, too, and a place is free again however one ends", () =>
+    onWeb((web, documents) =>
       Effect.gen(function* () {
-        const sent = (host: number) =>
-          Effect.match(post(`https://h${host}.example/`, "a=1", limits), {
-            onFailure: ({ reason }): string => reason,
-            onSuccess: String
-          })
         const forms = yield* Effect.forEach(
-          Array.from({ length: mostAtAll }, (_, at) => Math.floor(at / mostAtHost)),
-          (host) => Effect.tap(Effect.forkChild(sent(host), { startImmediately: true }), () => TestClock.adjust(0))
+          Array.from({ length: mostOf.form }, (_, at) => Math.floor(at / mostAtHost)),
+          (host) =>
+            Effect.tap(Effect.forkChild(sent(documents, host), { startImmediately: true }), () => TestClock.adjust(0))
         )
-        expect(web.asked).toHaveLength(mostAtAll)
-        const others = [
-          sent(0),
-          sent(1000),
-          outcome(fetch("https://h0.example/", limits)),
-          outcome(fetch(address, limits))
-        ]
-        expect(yield* Effect.all(others)).toEqual(["busy", "busy", "busy", "busy"])
-        // However one ends, its places are free again.
+        expect(web.asked).toHaveLength(mostOf.form)
+        expect(yield* Effect.all([sent(documents, 0), sent(documents, 1000)])).toEqual(["busy", "busy"])
         const [answered, failed, left, ...late] = forms
         if (answered === undefined || failed === undefined || left === undefined) throw new Error("none was sent")
         yield* web.answers("")
@@ -293,12 +288,61 @@ describe("documents", () => {
         expect([yield* Fiber.join(answered), yield* Fiber.join(failed)]).toEqual(["200", "unreachable"])
         yield* TestClock.adjust(limits.within)
         expect(new Set(yield* Effect.forEach(late, Fiber.join))).toEqual(new Set(["timed_out"]))
-        expect(web.ended).toBe(mostAtAll)
-        const again = Array.from({ length: mostAtHost }, () => Effect.forkChild(sent(0), { startImmediately: true }))
+        expect(web.ended).toBe(mostOf.form)
+        const again = Array.from({ length: mostAtHost }, () =>
+          Effect.forkChild(sent(documents, 0), { startImmediately: true })
+        )
         yield* Effect.all(again)
-        expect(web.asked).toHaveLength(mostAtAll + mostAtHost)
-        expect(yield* outcome(fetch("https://h0.example/", limits))).toBe("busy")
-        expect(web.asked).toHaveLength(mostAtAll + mostAtHost)
+        expect(web.asked).toHaveLength(mostOf.form + mostAtHost)
+        expect(yield* sent(documents, 0)).toBe("busy")
+        expect(web.asked).toHaveLength(mostOf.form + mostAtHost)
+      })
+    ))
+
+  const kinds: ReadonlyArray<keyof typeof mostOf> = ["stranger", "person", "owner", "form"]
+
+  test.each(kinds)("that hang, of the kind %s, keep none of another kind waiting, at their own host neither", (kind) =>
+    onWeb((web, documents) =>
+      Effect.gen(function* () {
+        const ask = (of: keyof typeof mostOf, host: number, path: number) =>
+          of === "form"
+            ? sent(documents, host)
+            : outcome(
+                documents.fetch(`https://h${host}.example/${of}/${path}`, {
+                  ...limits,
+                  ...(of === "stranger" ? {} : { vouchedBy: of })
+                })
+              )
+        for (let at = 0; at < mostOf[kind]; at++) {
+          yield* Effect.forkChild(ask(kind, Math.floor(at / mostAtHost), at), { startImmediately: true })
+        }
+        expect(web.asked).toHaveLength(mostOf[kind])
+        expect(yield* ask(kind, 1000, 0)).toBe("busy")
+        for (const other of kinds.filter((one) => one !== kind)) {
+          yield* Effect.forkChild(ask(other, 0, 0), { startImmediately: true })
+        }
+        expect(web.asked).toHaveLength(mostOf[kind] + kinds.length - 1)
+      })
+    )
+  )
+
+  test("that strangers name use up no share that their host has for others", () =>
+    onWeb((web, { fetch, post }) =>
+      Effect.gen(function* () {
+        for (let at = 0; at < burstAtHost; at++) {
+          const waiter = yield* begun(fetch(`https://keys.example/${at}`, limits))
+          yield* web.answers("[]")
+          yield* Fiber.join(waiter)
+        }
+        expect(yield* outcome(fetch("https://keys.example/more", limits))).toBe("busy")
+        for (const vouchedBy of ["person", "owner"] as const) {
+          const waiter = yield* begun(fetch(`https://keys.example/${vouchedBy}`, { ...limits, vouchedBy }))
+          yield* web.answers("[]")
+          expect(yield* Fiber.join(waiter)).toBe("[]")
+        }
+        const called = yield* Effect.forkChild(post(address, "a=1", limits), { startImmediately: true })
+        yield* web.answers("")
+        expect(yield* Fiber.join(called)).toBe(200)
       })
     ))
 
