@@ -25,7 +25,7 @@ const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
 export const mostAtHost = 4
 
 /** How many may be under way at once of each kind. What hangs of one kind takes no place of another's. */
-export const mostOf = { stranger: 64, person: 16, owner: 16, form: 16 }
+export const mostOf = { stranger: 64, person: 16, owner: 16, form: 24 }
 
 /** Of one host, in so short a time. A host of many clients needs some; so many flood none through us. */
 export const burstAtHost = 100

@@ -1,4 +1,4 @@
-import { type Clock, Effect, Result } from "effect"
+import { type Clock, Effect, Exit, Result } from "effect"
 import { identifierOf } from "../client/Client.ts"
 import { idTokenAlgorithmOf, logoutAddressOf } from "../client/openIdMembers.ts"
 import { hexOf } from "../codec/Base64Url.ts"
@@ -113,10 +113,16 @@ const tokenLife = 2 * minute
 const limits = { within: calledWithin }
 
 const page = 20
-const clientsAtOnce = 4
+/** Three rounds at once fill the places that the adapter of documents has for forms. */
+const clientsAtOnce = 8
+
+/** So long a round begins with one client after the other: those that hang keep the next workspace waiting no longer. */
+const roundFor = turnFor
 
 /** So long one workspace keeps the next one waiting, where its clients leave calls for another turn. */
 const roundsFor = minute
+
+const done: Effect.Effect<Exit.Exit<void, WriteFault>> = Effect.succeed(Exit.void)
 
 export const makeLogouts = ({
   audit,
@@ -313,16 +319,16 @@ export const makeLogouts = ({
     }
   })
 
-  /** A turn for each client that is due. */
+  /** A turn for each client that is due, as far as a round comes: the next one begins with those that are left. */
   const round = Effect.fnUntraced(function* (workspace: Workspace): Effect.fn.Return<Instant | undefined, WriteFault> {
     const { id } = workspace
     known.delete(id)
-    const due: Array<ClientId> = []
+    const due: Array<LogoutQueue> = []
     let from: Instant | undefined
     const waits = (queue: LogoutRecord, now: Instant) => {
       const begins = isQueue(queue) ? takenFrom(queue) : undefined
       if (!isQueue(queue) || begins === undefined) return
-      if (hasPassed(begins, now)) due.push(queue.client)
+      if (hasPassed(begins, now)) due.push(queue)
       if (from === undefined || begins < from) from = begins
     }
     const look = Effect.suspend(() => {
@@ -335,9 +341,14 @@ export const makeLogouts = ({
     })
     yield* look
     if (due.length > 0) {
-      const exits = yield* Effect.forEach([...due], (client) => Effect.exit(deliverTo(workspace, client)), {
-        concurrency: clientsAtOnce
-      })
+      const until = later(instantOf(clock), roundFor)
+      // A client that failed before may do so again, and the others do not wait for it.
+      const inTurn = [...due].sort((one, other) => one.failures - other.failures || one.dueAt - other.dueAt)
+      const exits = yield* Effect.forEach(
+        inTurn,
+        ({ client }) => (hasPassed(until, instantOf(clock)) ? done : Effect.exit(deliverTo(workspace, client))),
+        { concurrency: clientsAtOnce }
+      )
       yield* look
       if (from !== undefined) knows(workspace, from)
       yield* Effect.forEach(exits, (exit) => exit, { discard: true })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Fiber, Layer, type Scope } from "effect"
+import { Deferred, type Duration, Effect, Fiber, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
 import * as Memory from "../../adapters/memory/Memory.ts"
@@ -552,26 +552,26 @@ describe("one client's calls", () => {
     )
   })
 
-  test("wait for those of no other client, four clients at once, and one that fails takes none along", () =>
+  test("wait for those of no other client, eight clients at once, and one that fails takes none along", () =>
     inTown(
       Effect.fnUntraced(function* (world, town) {
-        const names = ["one", "two", "three", "four", "five", "six"]
+        const names = Array.from({ length: 10 }, (_, at) => `number${at}`)
         const clients: Array<TestClient> = []
         for (const name of names) {
           const client = yield* app(world, name)
           yield* leave(world, client, 1).pipe(Effect.orDie)
           clients.push(client)
         }
-        const { calling, gate } = yield* heldUp(town, 4)
+        const { calling, gate } = yield* heldUp(town, 8)
         const under = yield* Effect.forkChild(Effect.exit(deliver(world)), { startImmediately: true })
         yield* Deferred.await(calling)
         yield* Effect.repeat(Effect.yieldNow, { times: 100 })
-        expect(town.posted).toHaveLength(4)
-        // The first four cannot be forgotten.
+        expect(town.posted).toHaveLength(8)
+        // The first eight cannot be forgotten.
         world.away.add("remove logout")
         yield* Deferred.succeed(gate, undefined)
         expect((yield* Fiber.join(under))._tag).toBe("Failure")
-        expect(town.posted).toHaveLength(6)
+        expect(town.posted).toHaveLength(10)
         expect(new Set(town.posted.map(({ address }) => address))).toEqual(new Set(names.map(addressOf)))
       }),
       { signatures: quickSignatures }
@@ -582,7 +582,7 @@ describe("one client's calls", () => {
       Effect.fnUntraced(function* (world, town) {
         const many = 20
         const { deliverKnown } = world.services.logouts
-        const slow = ["one", "two", "three", "four"]
+        const slow = Array.from({ length: 8 }, (_, at) => `slow${at}`)
         for (const name of slow) yield* leave(world, yield* app(world, name), many).pipe(Effect.orDie)
         const quick = yield* app(world, "quick")
         yield* signsInAt(world, quick, "a")
@@ -600,6 +600,54 @@ describe("one client's calls", () => {
           const own = town.posted.filter(({ address }) => address === addressOf(name))
           expect(own.map(({ sid }) => sid)).toEqual(sids)
         }
+      }),
+      { signatures: quickSignatures }
+    ))
+
+  /** Clients that let each call run out, as often as they are called. */
+  const deadOnes = Effect.fnUntraced(function* (world: World, town: Town, count: number) {
+    for (let at = 0; at < count; at++) yield* leave(world, yield* app(world, `dead${at}`), 1).pipe(Effect.orDie)
+    town.answer = ({ address }) =>
+      address.startsWith(addressOf("dead"))
+        ? Effect.andThen(Effect.sleep("5 seconds"), Effect.fail(new DocumentFault({ reason: "timed_out" })))
+        : Effect.succeed(200)
+  })
+  const isQuick = ({ address }: Posted) => address === addressOf("quick")
+
+  test("come before those of clients that failed before, however many these are", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, town) {
+        const { deliverKnown } = world.services.logouts
+        const quick = yield* app(world, "quick")
+        yield* signsInAt(world, quick, "a")
+        yield* deadOnes(world, town, 200)
+        yield* Effect.forkScoped(deliver(world))
+        yield* Effect.forkScoped(Effect.forever(Effect.andThen(deliverKnown, Effect.sleep("1 second"))))
+        // Each was tried, and is tried again.
+        yield* TestClock.adjust("5 minutes")
+        expect(new Set(town.posted.map(({ address }) => address)).size).toBe(200)
+        yield* end(world, ["a"])
+        yield* TestClock.adjust("15 seconds")
+        expect(town.posted.filter(isQuick)).toHaveLength(1)
+      }),
+      { signatures: quickSignatures }
+    ))
+
+  test("that hang keep no other workspace waiting for longer than a few of them take", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, town) {
+        // There is a key by then.
+        yield* signsInAt(world, yield* app(world), "a")
+        yield* deadOnes(world, town, 200)
+        const isOver = Effect.fnUntraced(function* (work: Effect.Effect<unknown, unknown>, within: Duration.Input) {
+          let over = false
+          yield* Effect.forkScoped(Effect.tap(work, () => Effect.sync(() => (over = true))))
+          yield* TestClock.adjust(within)
+          return over
+        })
+        expect(yield* isOver(deliver(world), "70 seconds")).toBe(true)
+        expect(yield* isOver(world.services.logouts.deliverKnown, "10 seconds")).toBe(true)
+        expect(new Set(town.posted.map(({ address }) => address)).size).toBeLessThan(200)
       }),
       { signatures: quickSignatures }
     ))
