@@ -24,6 +24,9 @@ const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
 
 export const mostAtHost = 4
 
+/** Of strangers' places, so many for those who ask from one network. */
+export const mostForAsker = 16
+
 /** How many may be under way at once of each kind. What hangs of one kind takes no place of another's. */
 export const mostOf = { stranger: 64, person: 16, owner: 16, form: 24 }
 
@@ -45,9 +48,18 @@ const unreachable = fault("unreachable")
 const timedOut = fault("timed_out")
 const redirected = fault("redirected")
 
+const counted = (counts: ReadonlyMap<string, number>, of: string): number => counts.get(of) ?? 0
+
+const count = (counts: Map<string, number>, of: string, more: number): void => {
+  const now = counted(counts, of) + more
+  if (now === 0) counts.delete(of)
+  else counts.set(of, now)
+}
+
 /** The places of one kind, of which each host has a few, and a share for a while. */
 const makePlaces = (most: number) => {
   const underWay = new Map<string, number>()
+  const askers = new Map<string, number>()
   const shares = new LruMap<string, Share>(mostShares)
   let taken = 0
 
@@ -61,17 +73,18 @@ const makePlaces = (most: number) => {
   }
 
   return {
-    enters: (host: string, now: Instant): boolean => {
-      const there = underWay.get(host) ?? 0
-      if (taken >= most || there >= mostAtHost || !takesShare(host, now)) return false
-      underWay.set(host, there + 1)
+    enters: (host: string, now: Instant, asker?: string): boolean => {
+      if (taken >= most || counted(underWay, host) >= mostAtHost) return false
+      if (asker !== undefined && counted(askers, asker) >= mostForAsker) return false
+      if (!takesShare(host, now)) return false
+      count(underWay, host, 1)
+      if (asker !== undefined) count(askers, asker, 1)
       taken += 1
       return true
     },
-    leave: (host: string): void => {
-      const others = (underWay.get(host) ?? 1) - 1
-      if (others === 0) underWay.delete(host)
-      else underWay.set(host, others)
+    leave: (host: string, asker?: string): void => {
+      count(underWay, host, -1)
+      if (asker !== undefined) count(askers, asker, -1)
       taken -= 1
     }
   }
@@ -106,7 +119,8 @@ export const makeDocuments = (
     const begin = (key: string, target: Target, limits: DocumentLimits, now: Instant) => {
       const { host } = target
       const { enters, leave } = places[limits.vouchedBy ?? "stranger"]
-      if (!enters(host, now)) return undefined
+      const asker = limits.vouchedBy === undefined ? limits.askedBy : undefined
+      if (!enters(host, now, asker)) return undefined
       const fiber = fork(
         get(target, limits).pipe(
           Effect.flatMap((answer) => read(answer, now, limits)),
@@ -121,7 +135,7 @@ export const makeDocuments = (
       flights.set(key, fiber)
       fiber.addObserver(() => {
         flights.delete(key)
-        leave(host)
+        leave(host, asker)
       })
       return fiber
     }

@@ -1,7 +1,7 @@
 import { type Clock, Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { type Brought, broughtAs, clientOf, isNewer, renewed, servesStaleFor } from "../client/Brought.ts"
-import { type Client, changed, isKnown, type Voucher, voucherOf } from "../client/Client.ts"
+import { type Client, changed, isKnown, voucherOf } from "../client/Client.ts"
 import {
   type BroughtIdentifier,
   clientKey,
@@ -13,10 +13,12 @@ import {
 import { readDocument } from "../client/metadataDocument.ts"
 import type { Tables } from "../client/register.ts"
 import { openClient } from "../client/SealedClient.ts"
+import type { HttpRequest } from "../http/Http.ts"
 import type { Audit } from "../ports/Audit.ts"
-import type { Document, DocumentFault, DocumentLimits, Documents } from "../ports/Documents.ts"
+import type { Asker, Document, DocumentFault, DocumentLimits, Documents } from "../ports/Documents.ts"
 import { Documents as NoDocuments } from "../ports/Documents.ts"
 import type { Entropy } from "../ports/Entropy.ts"
+import { askerOf } from "../ports/Limiter.ts"
 import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
 import { type DocumentHosts, isBanned, takesHost } from "../rules/DocumentHosts.ts"
@@ -69,8 +71,16 @@ export interface BroughtClients {
   readonly offered: boolean
   /** Whether they are in a workspace. */
   readonly offeredIn: (workspace: OpenWorkspace) => boolean
-  /** As the client is now: nothing older than its document's freshness is told to a person. `known`: what was read before. */
-  readonly meet: (workspace: OpenWorkspace, identifier: BroughtIdentifier, known?: Brought) => Effect.Effect<Met, Fault>
+  /**
+   * As the client is now: nothing older than its document's freshness is told to a person. `known`: what was read
+   * before; `askedBy`: the network that the request came from.
+   */
+  readonly meet: (
+    workspace: OpenWorkspace,
+    identifier: BroughtIdentifier,
+    known?: Brought,
+    askedBy?: string
+  ) => Effect.Effect<Met, Fault>
   /** A client whose identifier holds what it registered. */
   readonly registered: (
     workspace: OpenWorkspace,
@@ -111,6 +121,7 @@ export interface BroughtClients {
 }
 
 export interface Proving {
+  readonly request?: Pick<HttpRequest, "peer">
   readonly workspace: OpenWorkspace
   readonly requestId: string
   readonly now: Instant
@@ -200,16 +211,15 @@ export const makeBroughtClients = ({
 
   const fetched = (
     identifier: DocumentAddress,
-    vouchedBy: Voucher | undefined,
+    asker: Asker,
     asOf?: Instant
   ): Effect.Effect<Document, NoSuchClient | PortUnavailable> =>
     Effect.suspend(() => {
-      const limits = vouchedBy === undefined ? documentLimits : { ...documentLimits, vouchedBy }
       const there = waiting.get(identifier) ?? 0
       if (there >= mostWaiting) return Effect.fail(busy)
       waiting.set(identifier, there + 1)
       return Effect.ensuring(
-        Effect.mapError(documents.fetch(identifier, limits, asOf), faultOf),
+        Effect.mapError(documents.fetch(identifier, { ...documentLimits, ...asker }, asOf), faultOf),
         Effect.sync(() => leave(identifier))
       )
     })
@@ -219,16 +229,17 @@ export const makeBroughtClients = ({
     workspace: OpenWorkspace,
     identifier: DocumentAddress,
     live: Client | undefined,
+    askedBy: string | undefined,
     now: Instant
   ) {
     const at = policyAt(policy, workspace)
-    const vouchedBy = live === undefined ? undefined : voucherOf(live)
-    const document = yield* fetched(identifier, vouchedBy)
+    const asker = { vouchedBy: live === undefined ? undefined : voucherOf(live), askedBy }
+    const document = yield* fetched(identifier, asker)
     const said = readDocument(tables, identifier, document, at)
     // §5.2: a document of which no client comes is not kept, but asked for again.
     const again =
       Result.isFailure(said) && document.fetchedAt < now
-        ? readDocument(tables, identifier, yield* fetched(identifier, vouchedBy, now), at)
+        ? readDocument(tables, identifier, yield* fetched(identifier, asker, now), at)
         : said
     return yield* Effect.fromResult(Result.mapError(again, (reason) => new NoSuchClient(reason)))
   })
@@ -262,7 +273,7 @@ export const makeBroughtClients = ({
     return { client: asClient(workspace, undefined, brought, now), brought }
   })
 
-  const meet: BroughtClients["meet"] = Effect.fnUntraced(function* (workspace, identifier, known) {
+  const meet: BroughtClients["meet"] = Effect.fnUntraced(function* (workspace, identifier, known, askedBy) {
     if (isSealed(identifier)) return yield* registered(workspace, identifier)
     const now = instantOf(clock)
     yield* takes(workspace, identifier, now)
@@ -274,7 +285,7 @@ export const makeBroughtClients = ({
       return { client: asClient(workspace, stored, brought, now), brought }
     }
     if (live !== undefined && (live.disabled || isFresh(workspace, live, identifier, now))) return { client: live }
-    const anew = yield* read(workspace, identifier, live, now)
+    const anew = yield* read(workspace, identifier, live, askedBy, now)
     return { client: asClient(workspace, stored, anew, now), brought: anew }
   })
 
@@ -308,7 +319,7 @@ export const makeBroughtClients = ({
   }
 
   const prove: BroughtClients["prove"] = Effect.fnUntraced(function* (
-    { now, requestId, workspace },
+    { now, request, requestId, workspace },
     identifier,
     stored
   ) {
@@ -317,12 +328,16 @@ export const makeBroughtClients = ({
       return stored ?? asClient(workspace, undefined, yield* unsealed(workspace, identifier, now), now)
     }
     yield* takes(workspace, identifier, now)
+    const askedBy = askerOf(request?.peer)
     const live = stored !== undefined && isKnown(stored, now) ? stored : undefined
-    if (live === undefined) return asClient(workspace, stored, yield* read(workspace, identifier, undefined, now), now)
+    if (live === undefined)
+      return asClient(workspace, stored, yield* read(workspace, identifier, undefined, askedBy, now), now)
     if (live.disabled) return live
     const held = heldOff.get(identifier)
     const isHeld = held !== undefined && held.since <= now && !hasPassed(later(held.since, heldOffFor), now)
-    const outcome = yield* Effect.result(isHeld ? Effect.fail(held.fault) : read(workspace, identifier, live, now))
+    const outcome = yield* Effect.result(
+      isHeld ? Effect.fail(held.fault) : read(workspace, identifier, live, askedBy, now)
+    )
     if (Result.isSuccess(outcome)) {
       heldOff.delete(identifier)
       const brought = outcome.success

@@ -1,9 +1,8 @@
 import { Clock, Effect, Layer, Result } from "effect"
 import { SizedLruMap } from "../cache/LruMap.ts"
-import type { Voucher } from "../client/Client.ts"
 import { parseJson } from "../codec/Json.ts"
 import { ClientKeys, KeysFault } from "../ports/ClientKeys.ts"
-import { type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
+import { type Asker, type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
 import { day, hasPassed, type Instant, instantOf, later, minute, second } from "../rules/Instant.ts"
 import { type JwkSetFault, type PublicKey, readJwkSet } from "../rules/Jwk.ts"
 
@@ -14,8 +13,7 @@ export const keySetLimits: DocumentLimits = {
   freshFor: { least: minute, most: day }
 }
 
-const limitsBy = (vouchedBy: Voucher | undefined): DocumentLimits =>
-  vouchedBy === undefined ? keySetLimits : { ...keySetLimits, vouchedBy }
+const limitsFor = ({ askedBy, vouchedBy }: Asker): DocumentLimits => ({ ...keySetLimits, askedBy, vouchedBy })
 
 /** How long after a `kid` that is not known the address is not asked anew for another. */
 const heldOffFor = 30 * second
@@ -120,7 +118,7 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
     find: (_of, source, kid) =>
       source._tag === "Registered"
         ? Effect.succeed(select(source.keys, kid))
-        : findFetched(source.jwksUri, limitsBy(source.vouchedBy), kid)
+        : findFetched(source.jwksUri, limitsFor(source), kid)
   }
 }
 

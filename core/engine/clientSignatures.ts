@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
-import type { Voucher } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { Members } from "../codec/Json.ts"
 import type { UnverifiedJws } from "../codec/Jws.ts"
 import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
+import type { Asker } from "../ports/Documents.ts"
 import { adapterFault, type SignatureFault, type Signatures } from "../ports/Signatures.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { PortUnavailable } from "../rules/Refusal.ts"
@@ -24,7 +24,7 @@ export interface SignedBy {
   readonly workspace: WorkspaceId
   readonly client: ClientIdentifier
   readonly source: KeySource
-  readonly vouchedBy?: Voucher | undefined
+  readonly asker?: Asker
   readonly kid: string | undefined
   readonly algorithm: Algorithm
 }
@@ -34,18 +34,15 @@ const wrong = (reason: ClientSignatureFault["reason"]) => new ClientSignatureFau
 /** The registered keys are at hand; others are asked for where the client said that they are. */
 const keysOf = (
   { clientKeys }: Ports,
-  { client, kid, source, vouchedBy, workspace }: SignedBy
+  { asker, client, kid, source, workspace }: SignedBy
 ): Effect.Effect<ReadonlyArray<PublicKey>, ClientSignatureFault | PortUnavailable> =>
   source._tag === "Registered"
     ? Effect.succeed(source.keys)
-    : Effect.catchTag(
-        clientKeys.find({ workspace, client }, { ...source, vouchedBy }, kid),
-        "KeysFault",
-        ({ reason }) =>
-          Effect.fail(
-            // Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
-            reason === "malformed" ? wrong("key_unknown") : new PortUnavailable({ port: "client_keys", reason })
-          )
+    : Effect.catchTag(clientKeys.find({ workspace, client }, { ...source, ...asker }, kid), "KeysFault", ({ reason }) =>
+        Effect.fail(
+          // Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
+          reason === "malformed" ? wrong("key_unknown") : new PortUnavailable({ port: "client_keys", reason })
+        )
       )
 
 const notSigned = ({ reason }: SignatureFault): ClientSignatureFault => {

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import type { Voucher } from "../client/Client.ts"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { PublicKey } from "../rules/Jwk.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Asker } from "./Documents.ts"
 
 /**
  * The public keys that a client signs with: registered with it (`jwks`), or at an address that it registered
@@ -13,7 +13,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 /** RFC 7591 §2: one of the two, never both. An owner names the keys of an issuer, which are asked for in the same way. */
 export type KeySource =
   | { readonly _tag: "Registered"; readonly keys: ReadonlyArray<PublicKey> }
-  | { readonly _tag: "Fetched"; readonly jwksUri: string; readonly vouchedBy?: Voucher | undefined }
+  | ({ readonly _tag: "Fetched"; readonly jwksUri: string } & Asker)
 
 export class KeysFault extends Schema.TaggedError<KeysFault>()("KeysFault", {
   /** `unreachable`: nothing is known about the client, so it is no failed authentication. */

@@ -8,15 +8,20 @@ import type { Instant, Millis } from "../rules/Instant.ts"
  * one is not asked of its host. A row of client authentications finds the port as `ports.documents`.
  */
 
-export interface DocumentLimits {
+/** Whose request an address is asked for. Strangers take none of the places of others, and each network a few of theirs. */
+export interface Asker {
+  readonly vouchedBy?: Voucher | undefined
+  /** The network that the request came from, as far as the runtime knows it. */
+  readonly askedBy?: string | undefined
+}
+
+export interface DocumentLimits extends Asker {
   /** Bytes: a longer body is not read to its end. */
   readonly longest: number
   /** For name, connection, answer and body together. */
   readonly within: Millis
   /** The bounds of an answer's own `Cache-Control`. */
   readonly freshFor: { readonly least: Millis; readonly most: Millis }
-  /** Strangers take none of the places of an address that somebody in the workspace answers for. */
-  readonly vouchedBy?: Voucher
 }
 
 export interface Document {

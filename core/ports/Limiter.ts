@@ -25,6 +25,13 @@ export const networkOf = (address: string): string => {
 export const regionOf = (network: string): string | undefined =>
   network.includes(":") ? `${network.split(":").slice(0, 3).join(":")}::/48` : undefined
 
+/** The most that one customer has of the network around an address; `undefined` where the runtime does not know the peer. */
+export const askerOf = (peer: string | undefined): string | undefined => {
+  if (peer === undefined) return undefined
+  const network = networkOf(peer)
+  return regionOf(network) ?? network
+}
+
 /** How much there may be of something for one key: `burst` at once, and one more with every `refill`. */
 export interface Allowance {
   /** Names it in the log, and keeps its keys apart from those of others. */

@@ -10,6 +10,7 @@ import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery, severalOf } from "../http/form.ts"
 import type { Call, Contract, Sample, Services } from "../http/Route.ts"
+import { askerOf } from "../ports/Limiter.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { authorizationRequestIdOf, idLength, PlaceId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
@@ -286,9 +287,9 @@ export const returnRefusal = (
 }
 
 /** The client of an identifier, registered or brought, as it is now. */
-const meetClient = (services: Services, { now, workspace }: Call, identifier: ClientIdentifier) =>
+const meetClient = (services: Services, { now, request, workspace }: Call, identifier: ClientIdentifier) =>
   isBrought(identifier)
-    ? services.brought.meet(workspace, identifier)
+    ? services.brought.meet(workspace, identifier, undefined, askerOf(request.peer))
     : Effect.flatMap(
         services.clients.find(workspace.id, identifier),
         (client): Effect.Effect<Met, NoSuchClient> =>

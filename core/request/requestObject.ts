@@ -8,6 +8,7 @@ import { verifiedOfClient } from "../engine/clientSignatures.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { wellFormed } from "../http/returnUrl.ts"
 import type { KeySource } from "../ports/ClientKeys.ts"
+import { askerOf } from "../ports/Limiter.ts"
 import { hour, type Instant, leeway } from "../rules/Instant.ts"
 import { type Algorithm, isAlgorithm, sameAlgorithm } from "../rules/Jwk.ts"
 import { InvalidRequestObject, type PortUnavailable } from "../rules/Refusal.ts"
@@ -83,7 +84,7 @@ const mayBe = (services: Services, client: Client, algorithm: Algorithm): boolea
 /** RFC 9101 §6: the parameters of a request object, signed by the client that pushes it; nothing beside them counts. */
 export const readRequestObject = Effect.fnUntraced(function* (
   services: Services,
-  { now, workspace }: Call,
+  { now, request, workspace }: Call,
   client: Client,
   text: string
 ): Effect.fn.Return<string, InvalidRequestObject | PortUnavailable> {
@@ -98,7 +99,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
     workspace: workspace.id,
     client: client.id,
     source,
-    vouchedBy: voucherOf(client),
+    asker: { vouchedBy: voucherOf(client), askedBy: askerOf(request.peer) },
     kid: kidOf(jws.header),
     algorithm: alg
   }

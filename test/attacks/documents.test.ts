@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { mostOf } from "../../adapters/documents/makeDocuments.ts"
+import { mostForAsker, mostOf } from "../../adapters/documents/makeDocuments.ts"
 import { blockClientHost } from "../../core/engine/administerWorkspace.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
@@ -424,6 +424,26 @@ describe("64 documents of strangers that hang", () => {
     expect(web.asked).toHaveLength(before + mostOf.stranger)
     return Effect.forEach(asking, Fiber.interrupt, { discard: true })
   })
+
+  test("from one network, of any of its addresses, leave places for strangers elsewhere", () =>
+    withWeb(
+      Effect.fnUntraced(function* (world, web) {
+        const from = (peer: string, id: string) =>
+          world.send("GET", authorizeTarget(clientAt(id)), { as: "alice", peer })
+        const asking = yield* Effect.forEach(
+          Array.from({ length: mostForAsker + 1 }, (_, at) => at),
+          (at) => {
+            web.pages.set(`https://h${at}.stranger.example/c`, hangs)
+            const asked = from(`2001:db8:1:${at}::1`, `https://h${at}.stranger.example/c`)
+            return Effect.forkChild(asked, { startImmediately: true })
+          }
+        )
+        expect(web.asked).toHaveLength(mostForAsker)
+        expect((yield* from("2001:db8:1::7", address)).status).toBe(503)
+        expect((yield* from("2001:db8:2::7", address)).status).toBe(200)
+        yield* Effect.forEach(asking, Fiber.interrupt, { discard: true })
+      })
+    ))
 
   test("keep no client waiting that a person let in", () =>
     withWeb(

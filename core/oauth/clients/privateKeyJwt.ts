@@ -7,6 +7,7 @@ import { kidOf, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
+import { askerOf } from "../../ports/Limiter.ts"
 import {
   type Algorithm,
   algorithms,
@@ -114,12 +115,14 @@ const verified = (
   source: KeySource,
   { call, vouchedBy }: AuthRequest,
   ports: AuthPorts
-): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ProofFault> =>
-  Effect.catchTag(
-    verifiedOfClient(ports, assertion, { workspace: call.workspace.id, client: id, source, vouchedBy, kid, algorithm }),
+): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ProofFault> => {
+  const asker = { vouchedBy, askedBy: askerOf(call.request.peer) }
+  return Effect.catchTag(
+    verifiedOfClient(ports, assertion, { workspace: call.workspace.id, client: id, source, asker, kid, algorithm }),
     "ClientSignatureFault",
     ({ reason }) => Effect.fail(forSignature[reason])
   )
+}
 
 /** RFC 7523 §3: the issuer, or the endpoint itself. RFC 9126 §2: where requests are pushed, the token endpoint too. */
 const audiencesAt = (workspace: Workspace, endpoint: string, { endpointAudience }: Profile): ReadonlyArray<string> => {

@@ -20,7 +20,7 @@ import { addressOf } from "../../http/returnUrl.ts"
 import { nothingToApprove } from "../../pages/CommonErrors.ts"
 import type { ConsentPage } from "../../pages/Consent.ts"
 import type { ConsentAnsweredPage } from "../../pages/ConsentAnswered.ts"
-import { allowances } from "../../ports/Limiter.ts"
+import { allowances, askerOf } from "../../ports/Limiter.ts"
 import type { SignedIn } from "../../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import {
@@ -318,7 +318,7 @@ const meetAgain = Effect.fnUntraced(function* (
   const identifier = waiting.brought?.identifier ?? stored?.origin?.identifier
   if (identifier === undefined) return stored === undefined ? {} : { client: stored }
   if (decision === "approve") {
-    const met = services.brought.meet(workspace, identifier, waiting.brought)
+    const met = services.brought.meet(workspace, identifier, waiting.brought, askerOf(call.request.peer))
     return yield* Effect.catchTag(met, "NoSuchClient", untrusted(waiting))
   }
   const { brought } = waiting

@@ -2,7 +2,13 @@ import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Answer } from "../../../adapters/documents/Answer.ts"
-import { burstAtHost, makeDocuments, mostAtHost, mostOf } from "../../../adapters/documents/makeDocuments.ts"
+import {
+  burstAtHost,
+  makeDocuments,
+  mostAtHost,
+  mostForAsker,
+  mostOf
+} from "../../../adapters/documents/makeDocuments.ts"
 import { DocumentFault, type DocumentLimits, type Documents } from "../../../core/ports/Documents.ts"
 import type { Instant } from "../../../core/rules/Instant.ts"
 
@@ -325,6 +331,29 @@ describe("documents", () => {
       })
     )
   )
+
+  test("that strangers of one network ask for, and that hang, leave places for those of others", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const at = (host: number, asker: object) => fetch(`https://h${host}.example/`, { ...limits, ...asker })
+        const [here, there] = [{ askedBy: "192.0.2.1" }, { askedBy: "192.0.2.2" }]
+        const waiters = yield* Effect.forEach(
+          Array.from({ length: mostForAsker }, (_, host) => host),
+          (host) => begun(at(host, here))
+        )
+        expect(yield* outcome(at(1000, here))).toBe("busy")
+        // Whom somebody answers for, and who waits for what is under way, takes none of them.
+        yield* begun(at(0, here))
+        yield* begun(at(1000, { ...here, vouchedBy: "person" }))
+        for (const asker of [there, {}]) yield* begun(at(asker === there ? 1001 : 1002, asker))
+        expect(web.asked).toHaveLength(mostForAsker + 3)
+        yield* web.answers("[]")
+        yield* Effect.forEach(waiters.slice(0, 1), Fiber.join)
+        yield* begun(at(1003, here))
+        expect(web.asked).toHaveLength(mostForAsker + 4)
+        expect(yield* outcome(at(1004, here))).toBe("busy")
+      })
+    ))
 
   test("that strangers name use up no share that their host has for others", () =>
     onWeb((web, { fetch, post }) =>
