@@ -18,7 +18,7 @@ export interface Exchanges {
   readonly post: Post
 }
 
-/** 16 MiB of documents, keys of the map included: 8 that fill their limit for a megabyte, or 16,000 small ones. */
+/** Of strangers, and of those that somebody answers for: 16 MiB each, keys of the map included: 8 that fill their limit for a megabyte, or 16,000 small ones. */
 const mostKept = 16 * 1024 * 1024
 const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
 
@@ -99,7 +99,8 @@ export const makeDocuments = (
     const context = yield* Effect.context<never>()
     const clock = yield* Clock.Clock
     const fork = Effect.runForkWith(context)
-    const kept = new SizedLruMap<string, Document>(mostKept, sizeOf)
+    const ofStrangers = new SizedLruMap<string, Document>(mostKept, sizeOf)
+    const vouchedFor = new SizedLruMap<string, Document>(mostKept, sizeOf)
     const flights = new Map<string, Fiber.Fiber<Document, DocumentFault>>()
     const places = {
       stranger: makePlaces(mostOf.stranger),
@@ -119,6 +120,7 @@ export const makeDocuments = (
     const begin = (key: string, target: Target, limits: DocumentLimits, now: Instant) => {
       const { host } = target
       const { enters, leave } = places[limits.vouchedBy ?? "stranger"]
+      const kept = limits.vouchedBy === undefined ? ofStrangers : vouchedFor
       const asker = limits.vouchedBy === undefined ? limits.askedBy : undefined
       if (!enters(host, now, asker)) return undefined
       const fiber = fork(
@@ -143,13 +145,23 @@ export const makeDocuments = (
     const isFresh = ({ fetchedAt, freshUntil }: Document, now: Instant, asOf: Instant) =>
       asOf <= fetchedAt && fetchedAt <= now && !hasPassed(freshUntil, now)
 
+    /** Where others left a fresh one, it is the asker's too: what strangers have kept goes when more of theirs comes. */
+    const freshAt = (key: string, { vouchedBy }: DocumentLimits, now: Instant, asOf?: Instant) => {
+      const [own, others] = vouchedBy === undefined ? [ofStrangers, vouchedFor] : [vouchedFor, ofStrangers]
+      const found = [own.get(key), others.get(key)].find(
+        (known) => known !== undefined && isFresh(known, now, asOf ?? known.fetchedAt)
+      )
+      if (found !== undefined && vouchedBy !== undefined && own.get(key) !== found) own.set(key, found)
+      return found
+    }
+
     const fetch = (address: string, limits: DocumentLimits, asOf?: Instant) =>
       Effect.suspend((): Effect.Effect<Document, DocumentFault> => {
         const now = instantOf(clock)
         const { freshFor, longest, within } = limits
         const key = `${longest} ${within} ${freshFor.least} ${freshFor.most} ${address}`
-        const known = kept.get(key)
-        if (known !== undefined && isFresh(known, now, asOf ?? known.fetchedAt)) return Effect.succeed(known)
+        const known = freshAt(key, limits, now, asOf)
+        if (known !== undefined) return Effect.succeed(known)
         const flight = flights.get(key)
         if (flight !== undefined) return Fiber.join(flight)
         const target = readTarget(address, allow)

@@ -411,6 +411,29 @@ describe("documents", () => {
       })
     ))
 
+  test("that somebody answers for stay kept, however many of strangers are", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const one = (at: string, asker: object = {}) =>
+          Effect.gen(function* () {
+            const before = web.asked.length
+            const waiter = yield* begun(fetch(at, { ...limits, ...asker }))
+            if (web.asked.length > before) yield* web.answers(JSON.stringify("a".repeat(512 * 1024)), "max-age=80000")
+            yield* Fiber.join(waiter)
+            return web.asked.length > before
+          })
+        // A stranger was here first.
+        expect(yield* one(address)).toBe(true)
+        expect(yield* one(address, { vouchedBy: "owner" })).toBe(false)
+        expect(yield* one("https://app.example/", { vouchedBy: "person" })).toBe(true)
+        for (let at = 0; at < 60; at++) yield* one(`https://h${at}.example/`)
+        expect(yield* one(address, { vouchedBy: "owner" })).toBe(false)
+        expect(yield* one("https://app.example/", { vouchedBy: "person" })).toBe(false)
+        expect(yield* one(address)).toBe(false)
+        expect(yield* one("https://h0.example/")).toBe(true)
+      })
+    ))
+
   test("are not all kept, however many there are and however large", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {
