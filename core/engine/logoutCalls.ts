@@ -54,6 +54,9 @@ export const triedFor: Millis = day
 /** Where no process runs for so long, no client waits for the calls any more. */
 const keptFor: Millis = 8 * day
 
+/** One that sleeps says no more than none does, and every round reads all that there are. */
+const sleepsFor: Millis = 60 * minute
+
 /** So long a session that is there still may be about to go. After that its end did not come about. */
 const endsWithin: Millis = minute
 
@@ -64,8 +67,11 @@ export const logoutKind: RecordKind<LogoutRecord> = {
   upcast: [],
   id: (record) => (isQueue(record) ? queueId(record.client) : record.id),
   owner: (record) => (isCall(record) ? callsOf(record.client) : isQueue(record) ? queuesOwner : "endings"),
-  expiresAt: (record) =>
-    isEnding(record) ? later(record.at, endsWithin) : later(isCall(record) ? record.at : record.wokenAt, keptFor)
+  expiresAt: (record) => {
+    if (isEnding(record)) return later(record.at, endsWithin)
+    if (isCall(record)) return later(record.at, keptFor)
+    return later(record.wokenAt, record.waiting || record.lease !== null ? keptFor : sleepsFor)
+  }
 }
 
 export const endingId = (user: UserId, session: string): Digest => digestOf(JSON.stringify(["ending", user, session]))

@@ -68,7 +68,11 @@ describe("a call", () => {
 
   test("is kept for eight days, as its client's queue is since it was last woken", () => {
     expect(logoutKind.expiresAt(call)).toBe(after(8 * day))
-    expect(logoutKind.expiresAt(queue({ wokenAt: after(1) }))).toBe(after(8 * day + 1))
+    for (const more of [{}, { waiting: false, lease: lease() }]) {
+      expect(logoutKind.expiresAt(queue({ wokenAt: after(1), ...more }))).toBe(after(8 * day + 1))
+    }
+    // One that sleeps says no more than none does, and every round reads all that there are.
+    expect(logoutKind.expiresAt(queue({ waiting: false, wokenAt: after(1) }))).toBe(after(60 * minute + 1))
     expect([logoutKind.id(call), logoutKind.owner(call)]).toEqual([call.id, `client:${client}`])
     expect([logoutKind.id(queue()), logoutKind.owner(queue())]).toEqual([`queue:${client}`, "queues"])
   })
