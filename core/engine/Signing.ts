@@ -4,7 +4,7 @@ import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type SignatureFault, Signatures, type WrappedKey, type Wrapping } from "../ports/Signatures.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
-import type { Instant, Millis } from "../rules/Instant.ts"
+import { currentInstant, type Instant, type Millis } from "../rules/Instant.ts"
 import { type Algorithm, type PublicKey, thumbprint } from "../rules/Jwk.ts"
 import { Contended, PortUnavailable } from "../rules/Refusal.ts"
 import type { Keys, Place, SealKey } from "../token/KeyRing.ts"
@@ -176,12 +176,36 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
         : Effect.fail(withheld(new OtherIssuer({ workspace: id, issuer, recorded })))
     )
 
-  const prepare = Effect.fnUntraced(function* (workspace: Workspace, { algorithm, life }: Asked, now: Instant) {
+  const current = (found: SigningKeys | undefined, algorithm: Algorithm, now: Instant): SigningKey | undefined =>
+    found === undefined ? undefined : signingAt(found, algorithm, now)
+
+  /** An RSA key takes a processor for up to a second, so the requests that wait for one do not draw one each. */
+  const draws = Semaphore.makeUnsafe(1)
+
+  const drawOnce = Effect.fnUntraced(function* (workspace: Workspace, algorithm: Algorithm) {
+    const now = yield* currentInstant
+    const drawnBefore = current(yield* read(workspace, now), algorithm, now) !== undefined
+    return { now, drawn: drawnBefore ? undefined : yield* draw(workspace, algorithm) }
+  })
+
+  const prepare = Effect.fnUntraced(function* (workspace: Workspace, asked: Asked, now: Instant) {
     const found = yield* read(workspace, now)
     if (found === undefined) yield* isOurs(workspace)
-    const current = found === undefined ? undefined : signingAt(found, algorithm, now)
-    if (current !== undefined && current.life >= life) return current
-    const drawn = current === undefined ? yield* draw(workspace, algorithm) : undefined
+    const known = current(found, asked.algorithm, now)
+    if (known !== undefined && known.life >= asked.life) return known
+    if (known !== undefined) return yield* adopt(workspace, asked, undefined, now)
+    return yield* draws.withPermits(1)(
+      Effect.flatMap(drawOnce(workspace, asked.algorithm), ({ drawn, now }) => adopt(workspace, asked, drawn, now))
+    )
+  })
+
+  /** The key that signs from now on, for as long as is asked: `drawn`, where there is none. */
+  const adopt = Effect.fnUntraced(function* (
+    workspace: Workspace,
+    { algorithm, life }: Asked,
+    drawn: DrawnKey | undefined,
+    now: Instant
+  ) {
     const ready = yield* change(workspace, (found) => {
       const ready = readyFor(found, algorithm, life, drawn, now)
       return { keys: ready, outcome: ready }
@@ -190,9 +214,6 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     // An owner withdrew the last one meanwhile.
     return key ?? (yield* new Contended())
   })
-
-  /** Strangers may ask for the first keys, and an RSA key takes long: one at a time finds what the one before made. */
-  const oneAtATime = Semaphore.makeUnsafe(1)
 
   const begin = Effect.fnUntraced(function* (workspace: Workspace, first: ReadonlyArray<Algorithm>, now: Instant) {
     const found = yield* stored(workspace)
@@ -279,7 +300,7 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     },
     published: (workspace, first, now) =>
       Effect.flatMapEager(stored(workspace), (found) =>
-        found === undefined ? oneAtATime.withPermits(1)(begin(workspace, first, now)) : Effect.succeed(found)
+        found === undefined ? draws.withPermits(1)(begin(workspace, first, now)) : Effect.succeed(found)
       ),
     stored,
     verifying: (workspace, kid, now, which = publishedAt) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Duration, Effect, Layer, Redacted, Result } from "effect"
+import { Duration, Effect, Fiber, Layer, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { compactVerify, importJWK } from "jose"
 import * as Memory from "../../adapters/memory/Memory.ts"
@@ -80,6 +80,38 @@ describe("signing keys", () => {
         }),
       signing
     ))
+
+  test("are drawn once by a process, however many requests need the first, and no more of them are with a longer life", () => {
+    let drawn = 0
+    const signatures: Signatures["Service"] = {
+      ...realSignatures,
+      makeKey: (...given) => {
+        drawn += 1
+        return Effect.andThen(Effect.sleep("1 second"), realSignatures.makeKey(...given))
+      }
+    }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const lives = Array.from({ length: 20 }, (_, at) => hour + at)
+          const signing = yield* Effect.forkChild(
+            Effect.forEach(
+              lives,
+              // They come one after the other, before the first key is there.
+              (life, at) => Effect.andThen(Effect.sleep(at), sign(world, life)),
+              { concurrency: "unbounded" }
+            ),
+            { startImmediately: true }
+          )
+          yield* Effect.forkChild(Effect.forever(TestClock.adjust("1 second")), { startImmediately: true })
+          const signed = yield* Fiber.join(signing)
+          expect(drawn).toBe(1)
+          expect((yield* published(world)).length).toBe(1)
+          for (const jws of signed) expect(yield* verify(world, jws)).toBe(true)
+        }),
+      { signatures }
+    )
+  })
 
   test("are rotated by one of eight processes, and none signs with what others do not publish yet", () =>
     inWorld(
