@@ -83,12 +83,35 @@ const rsaLength = 2048
 
 const readPublicKey = Schema.decodeUnknownSync(PublicKey)
 
-const makePair = async (algorithm: Algorithm, wrappingOf: (made: PublicKey) => Wrapping) => {
+interface Pair {
+  readonly publicKey: JWK
+  readonly privateKey: JWK
+}
+
+const drawPair = async (algorithm: Algorithm): Promise<Pair> => {
   const { exportJWK, generateKeyPair } = await jose()
   const pair = await generateKeyPair(algorithm, { extractable: true, modulusLength: rsaLength })
+  return { publicKey: await exportJWK(pair.publicKey), privateKey: await exportJWK(pair.privateKey) }
+}
+
+/** Bun's WebCrypto draws an RSA key on the thread that serves, and all wait for it. Its `node:crypto` has another one. */
+const drawRsaOnBun = (): Promise<Pair> =>
+  new Promise((resolve, reject) => {
+    process
+      .getBuiltinModule("node:crypto")
+      .generateKeyPair("rsa", { modulusLength: rsaLength }, (error, publicKey, privateKey) => {
+        if (error !== null) return reject(error)
+        resolve({ publicKey: publicKey.export({ format: "jwk" }), privateKey: privateKey.export({ format: "jwk" }) })
+      })
+  })
+
+const isRsa = (algorithm: Algorithm): boolean => algorithm === "PS256" || algorithm === "RS256"
+
+const makePair = async (algorithm: Algorithm, wrappingOf: (made: PublicKey) => Wrapping) => {
+  const pair = await ("Bun" in globalThis && isRsa(algorithm) ? drawRsaOnBun() : drawPair(algorithm))
   // Without what the platform says of its use.
-  const publicKey = readPublicKey(await exportJWK(pair.publicKey))
-  const privateKey = utf8.encode(JSON.stringify(await exportJWK(pair.privateKey)))
+  const publicKey = readPublicKey(pair.publicKey)
+  const privateKey = utf8.encode(JSON.stringify(pair.privateKey))
   return { publicKey, wrapped: await wrap(privateKey, wrappingOf(publicKey)) }
 }
 

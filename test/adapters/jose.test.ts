@@ -66,6 +66,27 @@ test("the platform hands out no private key that was unwrapped", async () => {
   expect(asked.filter(({ uses }) => uses === "sign")).toEqual([{ extractable: false, uses: "sign" }])
 })
 
+test.each(["PS256", "RS256"] as const)("a key for %s is drawn while requests go on, and signs", async (algorithm) => {
+  const { makeKey, signer, verify } = makeSignatures()
+  const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
+  // What is loaded with the first is there by then.
+  await Effect.runPromise(makeKey("EdDSA", () => wrapping))
+  let turns = 0
+  let drawn = false
+  const turn = () => {
+    turns += 1
+    if (!drawn) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const { publicKey, wrapped } = await Effect.runPromise(makeKey(algorithm, () => wrapping))
+  drawn = true
+  // A key takes thousands of them; one that is drawn on this thread leaves a handful.
+  expect(turns).toBeGreaterThan(50)
+  const sign = await Effect.runPromise(signer({ wrapped, wrapping }, algorithm))
+  const jws = await Effect.runPromise(sign({}, { iss: "here" }))
+  expect((await Effect.runPromise(verify(jws, [publicKey], [algorithm]))).claims).toEqual({ iss: "here" })
+})
+
 test("a key that is wrapped anew has another nonce: two of one cipher would tell both apart from it", async () => {
   const { makeKey, rewrap } = makeSignatures()
   const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
