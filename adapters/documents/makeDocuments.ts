@@ -18,17 +18,17 @@ export interface Exchanges {
   readonly post: Post
 }
 
-/** Of strangers, and of those that somebody answers for: 16 MiB each, keys of the map included: 8 that fill their limit for a megabyte, or 16,000 small ones. */
+/** 16 MiB of strangers' and of others' each, keys of the map included: 8 that fill their limit for a megabyte, or 16,000 small ones. */
 const mostKept = 16 * 1024 * 1024
 const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
 
 export const mostAtHost = 4
 
 /** Of strangers' places, so many for those who ask from one network. */
-export const mostForAsker = 16
+export const mostForAsker = 8
 
-/** How many may be under way at once of each kind. What hangs of one kind takes no place of another's. */
-export const mostOf = { stranger: 64, person: 16, owner: 16, form: 24 }
+/** How many may be under way at once of each kind, 64 of all. What hangs of one kind takes no place of another's. */
+export const mostOf = { stranger: 32, person: 8, owner: 8, form: 16 }
 
 /** Of one host, in so short a time. A host of many clients needs some; so many flood none through us. */
 export const burstAtHost = 100

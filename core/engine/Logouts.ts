@@ -113,7 +113,7 @@ const tokenLife = 2 * minute
 const limits = { within: calledWithin }
 
 const page = 20
-/** Three rounds at once fill the places that the adapter of documents has for forms. */
+/** Two rounds at once fill the places that the adapter of documents has for forms. */
 const clientsAtOnce = 8
 
 /** So long a round begins with one client after the other: those that hang keep the next workspace waiting no longer. */

@@ -262,7 +262,7 @@ describe("documents", () => {
   test("are at most 4 of one host, at whichever of its ports", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {
-        expect([mostAtHost, mostOf]).toEqual([4, { stranger: 64, person: 16, owner: 16, form: 24 }])
+        expect([mostAtHost, mostOf]).toEqual([4, { stranger: 32, person: 8, owner: 8, form: 16 }])
         for (const place of [":443/a", ":8443/a", ":8443/b", "/b"])
           yield* begun(fetch(`https://h.example${place}`, limits))
         expect(web.asked).toHaveLength(4)
