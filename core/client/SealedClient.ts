@@ -1,10 +1,10 @@
-import { Option, type Redacted, Schema, Struct } from "effect"
-import { base64Url, hexOf, readBase64Url } from "../codec/Base64Url.ts"
-import { macLength } from "../codec/Sha256.ts"
+import { Option, type Redacted, Result, Schema, Struct } from "effect"
+import { base64Url, readBase64Url } from "../codec/Base64Url.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Credential, credential } from "../rules/Secret.ts"
-import { keyIdLength, type Place, type Sealer, type SealKey } from "../token/KeyRing.ts"
+import { keyIdIn, openEnvelope, sealEnvelope } from "../token/Envelope.ts"
+import type { Place, Sealer, SealKey } from "../token/KeyRing.ts"
 import { Brought } from "./Brought.ts"
 import type { Client } from "./Client.ts"
 import { longestSealed, readSealedIdentifier, type SealedIdentifier, sealedPrefix } from "./ClientIdentifier.ts"
@@ -30,7 +30,6 @@ const Sealed = Schema.Struct({
 })
 
 const version = 1
-const headLength = 1 + keyIdLength
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Sealed))
@@ -85,12 +84,7 @@ export const sealClient = (
     until: later(createdAt, unusedClientTtl)
   }
   const body = utf8.encode(JSON.stringify({ ...sealed, nonce: base64Url(nonce) }))
-  const bytes = new Uint8Array(headLength + body.length + macLength)
-  bytes[0] = version
-  bytes.set(sealer.first.idBytes, 1)
-  bytes.set(body, headLength)
-  sealer.under(sealer.first, place, "client").seal(bytes)
-  const text = sealedPrefix + base64Url(bytes)
+  const text = sealedPrefix + base64Url(sealEnvelope(sealer, place, "client", version, body))
   const identifier = text.length > longestSealed ? undefined : Option.getOrUndefined(readSealedIdentifier(text))
   if (identifier === undefined) return undefined
   const made = madeOf(sealer, sealer.first, place, identifier)
@@ -104,7 +98,7 @@ export const sealClient = (
 /** Of which key an identifier says that it was sealed with it: the key's id. */
 export const sealedUnder = (identifier: SealedIdentifier): string | undefined => {
   const bytes = readBase64Url(identifier, sealedPrefix.length)
-  return bytes && hexOf(bytes, 1, headLength)
+  return bytes && keyIdIn(bytes)
 }
 
 /** What the identifier holds, where this server sealed it for this place, and its time is not over. */
@@ -114,11 +108,10 @@ export const openClient = (
   identifier: SealedIdentifier,
   now: Instant
 ): Brought | undefined => {
-  const bytes = readBase64Url(identifier, sealedPrefix.length)
-  if (bytes === undefined || bytes.length <= headLength + macLength || bytes[0] !== version) return undefined
-  const key = sealer.find(hexOf(bytes, 1, headLength))
-  if (key === undefined || !sealer.under(key, place, "client").holds(bytes)) return undefined
-  const sealed = decode(utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength)))
+  const opened = openEnvelope(sealer, place, "client", [version], readBase64Url(identifier, sealedPrefix.length))
+  if (Result.isFailure(opened)) return undefined
+  const { body, key } = opened.success
+  const sealed = decode(utf8Reader.decode(body))
   if (Option.isNone(sealed) || hasPassed(sealed.value.until, now)) return undefined
   const { nonce: _, ...said } = sealed.value
   return broughtOf(said, identifier, madeOf(sealer, key, place, identifier))

@@ -1,6 +1,6 @@
 import { type Redacted, Result, Schema } from "effect"
 import { readBase64Url, textLength } from "../codec/Base64Url.ts"
-import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
+import { type GrantId, grantIdOf, idBytes, idLength } from "../rules/Id.ts"
 import { day, type Instant, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { apiScopes, noScopes, type ScopeRegistry, type Scopes, scopesNamed } from "../rules/Scope.ts"
@@ -79,7 +79,7 @@ export interface NewKey {
 export const makeKey = (asked: KeyAsked, id: GrantId, secret: Uint8Array, policy: Policy, now: Instant): NewKey => {
   const { scope, use } = asked.reach ?? { use: "everything", scope: apiScopes(policy.scopes) }
   const bytes = new Uint8Array(idLength + apiKeySecretLength)
-  bytes.set(grantIdBytes(id))
+  bytes.set(idBytes(id))
   bytes.set(secret, idLength)
   const { text, digest } = credential(apiKeyPrefix, bytes)
   return {

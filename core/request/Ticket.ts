@@ -1,10 +1,10 @@
-import { Option, Schema } from "effect"
-import { base64Url, hexOf, readBase64Url } from "../codec/Base64Url.ts"
-import { macLength } from "../codec/Sha256.ts"
+import { Option, Result, Schema } from "effect"
+import { base64Url, readBase64Url } from "../codec/Base64Url.ts"
 import { upcast } from "../engine/Records.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
-import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
+import { openEnvelope, sealEnvelope } from "../token/Envelope.ts"
+import type { Place, Sealer } from "../token/KeyRing.ts"
 import { AuthorizationRequest, requestKind, ShownClient } from "./AuthorizationRequest.ts"
 
 /** What a consent page brings back: the request as it was read and checked, and what the page said of its client. */
@@ -27,7 +27,6 @@ const versionsBefore: ReadonlyMap<number, number> = new Map([
   [3, 1],
   [4, 2]
 ])
-const headLength = 1 + keyIdLength
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Ticket))
@@ -47,28 +46,13 @@ const ticketOf = (written: number, text: string): Option.Option<Ticket> => {
       )
 }
 
-/**
- * Version, key id, the ticket as JSON, and a MAC over these: a consent page is answered by what this server read, and
- * nothing else that comes with the answer is believed.
- */
-export const sealTicket = (sealer: Sealer, place: Place, ticket: Ticket): string => {
-  const body = utf8.encode(JSON.stringify(ticket))
-  const bytes = new Uint8Array(headLength + body.length + macLength)
-  bytes[0] = version
-  bytes.set(sealer.first.idBytes, 1)
-  bytes.set(body, headLength)
-  sealer.under(sealer.first, place, "ticket").seal(bytes)
-  return base64Url(bytes)
-}
+/** A consent page is answered by what this server read, and nothing else that comes with the answer is believed. */
+export const sealTicket = (sealer: Sealer, place: Place, ticket: Ticket): string =>
+  base64Url(sealEnvelope(sealer, place, "ticket", version, utf8.encode(JSON.stringify(ticket))))
 
 /** Nothing where this server did not seal it, in this form and for this place. */
 export const openTicket = (sealer: Sealer, place: Place, text: string): Ticket | undefined => {
-  const bytes = readBase64Url(text)
-  if (bytes === undefined || bytes.length < headLength + macLength) return undefined
-  const [written = 0] = bytes
-  if (written !== version && !versionsBefore.has(written)) return undefined
-  const key = sealer.find(hexOf(bytes, 1, headLength))
-  if (key === undefined || !holdsAt(sealer, key, place, "ticket", bytes)) return undefined
-  const json = utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength))
-  return Option.getOrUndefined(ticketOf(written, json))
+  const opened = openEnvelope(sealer, place, "ticket", [version, ...versionsBefore.keys()], readBase64Url(text))
+  if (Result.isFailure(opened)) return undefined
+  return Option.getOrUndefined(ticketOf(opened.success.version, utf8Reader.decode(opened.success.body)))
 }

@@ -2,12 +2,11 @@ import { Effect, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { identifierOf } from "../client/Client.ts"
 import { needsSignedRequest, redirectTargetOf } from "../client/Profile.ts"
-import { base64Url, hexOf, readBase64Url, readBase64UrlInto } from "../codec/Base64Url.ts"
-import { macLength } from "../codec/Sha256.ts"
+import { base64Url, readBase64Url, textLength } from "../codec/Base64Url.ts"
 import { asItCame, type Sent, sentQuery } from "../http/form.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
-import { type AuthorizationRequestId, authorizationRequestIdOf, type ClientId, idLength } from "../rules/Id.ts"
+import { type AuthorizationRequestId, authorizationRequestIdOf, type ClientId, idBytes, idLength } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import {
   InvalidRequest,
@@ -18,7 +17,8 @@ import {
 } from "../rules/Refusal.ts"
 import { groupedCode, readUserCode } from "../rules/UserCode.ts"
 import { isOfUserCode, userCodeParameter } from "../token/DeviceCode.ts"
-import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
+import { envelopeLength, openEnvelope, sealEnvelope } from "../token/Envelope.ts"
+import type { Place, Sealer } from "../token/KeyRing.ts"
 import { policyAt } from "../workspace/Workspace.ts"
 import { type AnswerPlace, identifierIn, queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
 import {
@@ -47,38 +47,23 @@ interface RequestUri {
 
 const version = 1
 const visits = { begins: 1, continues: 2 } as const
-const at = { key: 1, visit: 5, id: 6 } as const
-const headLength = 22
-const textLength = requestUriPrefix.length + 72
+const wholeLength = requestUriPrefix.length + textLength(envelopeLength(1 + idLength))
 
-/**
- * Version, key id, the kind of visit, the record's id, and a MAC over these: what was never given out does not reach
- * the store.
- */
-export const sealRequestUri = (sealer: Sealer, place: Place, { id, visit }: RequestUri): string => {
-  const bytes = new Uint8Array(headLength + macLength)
-  bytes[0] = version
-  bytes.set(sealer.first.idBytes, at.key)
-  bytes[at.visit] = visits[visit]
-  readBase64UrlInto(id, 0, id.length, bytes, at.id)
-  sealer.under(sealer.first, place, "request").seal(bytes)
-  return requestUriPrefix + base64Url(bytes)
-}
+/** The kind of visit and the record's id: what was never given out does not reach the store. */
+export const sealRequestUri = (sealer: Sealer, place: Place, { id, visit }: RequestUri): string =>
+  requestUriPrefix +
+  base64Url(sealEnvelope(sealer, place, "request", version, Uint8Array.of(visits[visit]), idBytes(id)))
 
 export const openRequestUri = (
   sealer: Sealer,
   place: Place,
   text: string
 ): Result.Result<RequestUri, InvalidRequestUri["reason"]> => {
-  const bytes = text.length === textLength ? readBase64Url(text, requestUriPrefix.length) : undefined
-  if (bytes === undefined || bytes[0] !== version) {
-    return Result.fail("malformed")
-  }
-  const key = sealer.find(hexOf(bytes, at.key, at.key + keyIdLength))
-  if (key === undefined) return Result.fail("unknown_key")
-  if (!holdsAt(sealer, key, place, "request", bytes)) return Result.fail("forged")
-  const id = authorizationRequestIdOf(bytes.slice(at.id, at.id + idLength))
-  return Result.succeed({ id, visit: bytes[at.visit] === visits.begins ? "begins" : "continues" })
+  const bytes = text.length === wholeLength ? readBase64Url(text, requestUriPrefix.length) : undefined
+  return Result.map(openEnvelope(sealer, place, "request", [version], bytes), ({ body }) => ({
+    id: authorizationRequestIdOf(body.subarray(1)),
+    visit: body[0] === visits.begins ? "begins" : "continues"
+  }))
 }
 
 /** The request of a browser that goes on with it, after sign-in or as another person; of a device, with its code. */

@@ -39,13 +39,13 @@ export const grantMark = (id: GrantId): string => id.slice(0, markLength)
 
 export const readClientId = Schema.decodeUnknownOption(ClientId)
 
-/** Writes the bytes of a grant's id; an id that came through the brand always has them. */
-export const writeGrantId = (id: GrantId, bytes: Uint8Array, at: number): void => {
+/** Writes the bytes of an id; one that came through its brand always has them. */
+export const writeId = (id: GrantId | AuthorizationRequestId, bytes: Uint8Array, at: number): void => {
   readBase64UrlInto(id, 0, id.length, bytes, at)
 }
 
-export const grantIdBytes = (id: GrantId): Uint8Array => {
+export const idBytes = (id: GrantId | AuthorizationRequestId): Uint8Array => {
   const bytes = new Uint8Array(idLength)
-  writeGrantId(id, bytes, 0)
+  writeId(id, bytes, 0)
   return bytes
 }

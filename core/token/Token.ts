@@ -2,7 +2,7 @@ import { Option, Result, Schema } from "effect"
 import { base64Url, hexOf, readBase64Url, readBase64UrlInto, textLength, writeHex } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
 import type { Binding } from "../grant/Binding.ts"
-import { ClientId, type GrantId, writeGrantId } from "../rules/Id.ts"
+import { ClientId, type GrantId, writeId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { tokenFaults } from "../rules/Refusal.ts"
 import type { Resources } from "../rules/Resource.ts"
@@ -227,7 +227,7 @@ const write = (token: Token, { byte, claims, numberOf }: Kind<Token>, key: SealK
   bytes[0] = version
   for (let i = 0; i < keyIdLength; i++) bytes[at.key + i] = key.idBytes[i] ?? 0
   bytes[at.kind] = byte
-  writeGrantId(token.grant, bytes, at.grant)
+  writeId(token.grant, bytes, at.grant)
   writeNumber(bytes, at.number, 4, numberOf(token))
   writeNumber(bytes, at.expiry, instantLength, token.expiresAt)
   let next = headLength

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Schema } from "effect"
-import { ClientId, clientIdOf, GrantId, grantIdBytes, grantIdOf, readClientId, UserId } from "../../core/rules/Id.ts"
+import { ClientId, clientIdOf, GrantId, grantIdOf, idBytes, readClientId, UserId } from "../../core/rules/Id.ts"
 import { Digest } from "../../core/rules/Secret.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
@@ -10,7 +10,7 @@ describe("ids of grants and clients", () => {
   test("are sixteen bytes as 22 characters, there and back", () => {
     expect(String(grantIdOf(sixteen))).toBe("ABAgMEBQYHCAkKCwwNDg8A")
     expect(String(clientIdOf(sixteen))).toBe("ABAgMEBQYHCAkKCwwNDg8A")
-    expect(grantIdBytes(grantIdOf(sixteen))).toEqual(sixteen)
+    expect(idBytes(grantIdOf(sixteen))).toEqual(sixteen)
   })
 
   test("are read from exactly such texts", () => {
