@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { type GoodOnce, Purpose } from "../rules/GoodOnce.ts"
-import { Instant, later, type Millis, minute } from "../rules/Instant.ts"
+import { clocksDiffer, Instant, later } from "../rules/Instant.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -18,9 +18,6 @@ const Taken = Schema.Struct({
 })
 type Taken = typeof Taken.Type
 
-/** The clocks of two processes differ by less: what one has swept, the other too refuses for its age. */
-const clocksDiffer: Millis = minute
-
 export const onceKind: RecordKind<Taken> = {
   kind: "once",
   schema: Taken,
@@ -28,6 +25,7 @@ export const onceKind: RecordKind<Taken> = {
   upcast: [],
   id: (taken) => taken.id,
   owner: (taken) => taken.purpose,
+  // What one process has swept, another too refuses for its age.
   expiresAt: (taken) => later(taken.expiresAt, clocksDiffer)
 }
 

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { day, hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
+import { clocksMayDiffer, day, hasPassed, Instant, later, type Millis, minute } from "../rules/Instant.ts"
 import { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { Issuer, WorkspaceId } from "../workspace/Workspace.ts"
 import type { RecordKind } from "./Records.ts"
@@ -45,9 +45,6 @@ export const publishedFor: Millis = 5 * minute
 /** For so long a next key is published before it signs: some keep what they were told for twice as long. */
 export const publishedAhead: Millis = 15 * minute
 
-/** Processes may be so far apart about the time. */
-const clocksDiffer: Millis = 5 * minute
-
 /** After so long a key makes way for another. */
 export const signsFor: Millis = 90 * day
 
@@ -61,7 +58,7 @@ const signsUntil = ({ keys }: SigningKeys, { algorithm, signsFrom }: SigningKey)
 /** From when on nothing that a key signed is good any more. */
 export const goneAt = (keys: SigningKeys, key: SigningKey): Instant | undefined => {
   const until = signsUntil(keys, key)
-  return until === undefined ? undefined : later(until, key.life + clocksDiffer)
+  return until === undefined ? undefined : later(until, key.life + clocksMayDiffer)
 }
 
 const isNeeded = (keys: SigningKeys, key: SigningKey, now: Instant, longer: Millis = 0): boolean => {
@@ -170,7 +167,7 @@ export const retire = (
   const key = keys.keys.find((one) => one.kid === kid)
   if (key === undefined) return { keys, outcome: "unknown" }
   const state = stateAt(keys, key, now)
-  const isAboutTo = hasPassed(key.signsFrom, later(now, clocksDiffer))
+  const isAboutTo = hasPassed(key.signsFrom, later(now, clocksMayDiffer))
   if (state === "current" || (state === "next" && isAboutTo)) return { keys, outcome: "signs" }
   if (state === "retired" && isNeeded(keys, key, now)) return { keys, outcome: "is_needed" }
   return { keys: { ...keys, keys: keys.keys.filter((one) => one !== key) }, outcome: "retired" }

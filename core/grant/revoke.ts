@@ -1,5 +1,5 @@
 import type { ClientId } from "../rules/Id.ts"
-import { hasPassed, type Instant, later, type Millis, minute } from "../rules/Instant.ts"
+import { clocksMayDiffer, hasPassed, type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Digest } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
@@ -55,11 +55,9 @@ export const revokeGrant = (
 ): Decision<"revoked" | "was_revoked", never> =>
   grant._tag === "Revoked" ? answer("was_revoked") : answerAndKeep(revoked(grant, why, policy, now), "revoked")
 
-/** For so long after its end a revoked token is still told: a clock may be ahead of the one that asks next. */
-const clocksDiffer: Millis = 5 * minute
-
 const without = (access: AccessTokens, token: AccessToken, now: Instant): AccessTokens => {
-  const live = access.revoked.filter((one) => !hasPassed(later(one.expiresAt, clocksDiffer), now))
+  // A revoked token is still told after its end: this clock may be ahead of the one that asks next.
+  const live = access.revoked.filter((one) => !hasPassed(later(one.expiresAt, clocksMayDiffer), now))
   return live.length >= revokedSerialsKept
     ? { epoch: access.epoch + 1, revoked: [] }
     : { epoch: access.epoch, revoked: [...live, { serial: token.serial, expiresAt: token.expiresAt }] }

@@ -7,7 +7,7 @@ import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
-import { Instant, instantOf, minute } from "../rules/Instant.ts"
+import { clocksDiffer, Instant, instantOf } from "../rules/Instant.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -54,13 +54,10 @@ const bucketsKept = 100_000
 /** Other processes need not hear of a caller that has not used this part of its burst. */
 const worthTelling = 0.25
 
-/** The clocks of two processes differ by less; a difference that is larger is one that was set back. */
-const clocksDiffer = minute
-
 /** How far the clock was set back since it showed `before`. */
 export const setBackBy = (before: number, now: number): number => Math.max(0, before - now)
 
-/** The same, of a clock that showed another process `toldAt`. */
+/** The same, of a clock that showed another process `toldAt`: a difference that no two clocks have. */
 export const toldBackBy = (toldAt: number, now: number): number => (toldAt - now > clocksDiffer ? toldAt - now : 0)
 
 /** The same moment by a clock that shows `now`, where it showed more before: it was set back since. */

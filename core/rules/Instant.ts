@@ -17,6 +17,12 @@ export const day: Millis = 24 * hour
  */
 export const leeway: Millis = 10 * second
 
+/** The clocks of two processes over one store differ by less. */
+export const clocksDiffer: Millis = minute
+
+/** So far apart may clocks be where to be early ends what is good, and to be late costs little. */
+export const clocksMayDiffer: Millis = 5 * minute
+
 // Whole numbers add up to a whole number: nothing is left to check.
 export const later = (from: Instant, by: Millis): Instant => (from + by) as Instant
 
