@@ -128,7 +128,7 @@ const roomy = Layer.effect(
       widened.set(allowance, made)
       return made
     }
-    return { take: (key, cost) => take({ allowance: wide(key.allowance), workspace: key.workspace, of: key.of }, cost) }
+    return { take: (key) => take({ ...key, allowance: wide(key.allowance) }) }
   })
 )
 

@@ -120,19 +120,19 @@ const sharedBy = Effect.fnUntraced(function* (factor: number) {
     return made
   }
 
-  const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> => {
+  const take = (key: LimitKey): Effect.Effect<void, TooManyRequests> => {
     const now = instantOf(clock)
     const bucket = bucketOf(key)
     seen(bucket, now)
     const { burst, refill, name } = bucket.allowance
-    const next = Math.max(bucket.fullAt, now) + cost * refill
+    const next = Math.max(bucket.fullAt, now) + refill
     const over = next - now - burst * refill
     // Less than a millisecond is what the numbers were rounded by.
     if (over >= 1) {
       return Effect.fail(new TooManyRequests({ limit: name, retryAfterSeconds: Math.ceil(over / 1000) }))
     }
     bucket.fullAt = next
-    bucket.untold += cost
+    bucket.untold += 1
     return Effect.void
   }
 

@@ -54,10 +54,10 @@ export class Limiter extends Context.Service<
   Limiter,
   {
     /**
-     * Takes `cost` (one, where none is said) from the share, or fails with how long to wait. It may take as soon as it is
-     * called, so that an answer that waits for nothing needs no fiber.
+     * Takes one from the share, or fails with how long to wait. It may take as soon as it is called, so that an answer
+     * that waits for nothing needs no fiber.
      */
-    readonly take: (key: LimitKey, cost?: number) => Effect.Effect<void, TooManyRequests>
+    readonly take: (key: LimitKey) => Effect.Effect<void, TooManyRequests>
   }
 >()("tessera/core/ports/Limiter") {
   /** No limits: for load tests, and for a host that limits in front. */

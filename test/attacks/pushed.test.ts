@@ -172,7 +172,7 @@ describe("a flood of pushed requests", () => {
 
   test("by one stranger fills no store and stops no other client, at two processes, with clients of any kind", () => {
     let taking: Limiter["Service"] = { take: () => Effect.void }
-    const limiter = Layer.succeed(Limiter, { take: (key, cost) => taking.take(key, cost) })
+    const limiter = Layer.succeed(Limiter, { take: (key) => taking.take(key) })
     return inWorld(
       (world) =>
         Effect.gen(function* () {

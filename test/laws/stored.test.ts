@@ -325,7 +325,8 @@ describe("a record lies where every release looks for it", () => {
         Effect.provideService(Entropy, entropy)
       )
       const { account } = allowances
-      yield* Context.get(shared, Limiter).take({ allowance: account, workspace: home, of: "ada" }, account.burst)
+      const key = { allowance: account, workspace: home, of: "ada" }
+      for (let n = 0; n < account.burst; n++) yield* Context.get(shared, Limiter).take(key)
       yield* Context.get(shared, LimitSharing).share
       const throttle = new SignInThrottle()
       const wrong = (attempt: Omit<Attempt, "workspace">, ending: "fail" | "turnAway" = "fail") => {

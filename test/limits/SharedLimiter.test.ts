@@ -23,6 +23,9 @@ const key: LimitKey = {
   of: "somebody"
 }
 
+const takeTimes = (of: Context.Context<Limiter>, times: number, what: LimitKey = key) =>
+  Effect.forEach(Array.from({ length: times }), () => Context.get(of, Limiter).take(what), { discard: true })
+
 /** Two processes over one store. */
 const twoProcesses = Effect.gen(function* () {
   const below = yield* Effect.context<Storage | Entropy>()
@@ -187,7 +190,7 @@ describe("a share", () => {
     run(
       Effect.gen(function* () {
         const { one, two, takeAll, share } = yield* twoProcesses
-        yield* Context.get(one, Limiter).take(key, 8)
+        yield* takeTimes(one, 8)
         yield* share(one)
         yield* takeAll(two, 4)
         yield* share(two)
@@ -256,7 +259,7 @@ describe("a share", () => {
           Effect.provideService(Storage, { ...below, insert })
         )
         // More than are told at once.
-        for (let n = 0; n < 200; n++) yield* Context.get(one, Limiter).take({ ...key, of: `${n}` }, 10)
+        for (let n = 0; n < 200; n++) yield* takeTimes(one, 10, { ...key, of: `${n}` })
         const { share } = Context.get(one, LimitSharing)
         for (let round = 0; round < 2; round++) yield* Effect.flip(share)
         expect((yield* told).length).toBe(199)
@@ -281,12 +284,12 @@ describe("a share", () => {
         const one = yield* tellingSlowly(Effect.suspend(() => meanwhile))
         const two = yield* Layer.build(Layer.fresh(sharedLimits))
         const shareOf = (of: Context.Context<LimitSharing>) => Context.get(of, LimitSharing).share
-        yield* Context.get(one, Limiter).take(key, 4)
-        meanwhile = Effect.suspend(() => Context.get(one, Limiter).take(key, 4))
+        yield* takeTimes(one, 4)
+        meanwhile = Effect.suspend(() => takeTimes(one, 4))
         yield* shareOf(one)
         meanwhile = Effect.void
         expect(yield* shareOf(one)).toBe(1)
-        yield* Context.get(two, Limiter).take(key, 3)
+        yield* takeTimes(two, 3)
         yield* shareOf(two)
         expect((yield* Effect.result(Context.get(two, Limiter).take(key)))._tag).toBe("Failure")
       })
@@ -363,7 +366,7 @@ describe("a clock that is set back", () => {
         )
         const { take } = Context.get(limiter, Limiter)
         meanwhile = take(key)
-        yield* take(key, 8)
+        yield* takeTimes(limiter, 8)
         yield* Context.get(limiter, LimitSharing).share
         yield* take(key)
         expect((yield* Effect.result(take(key)))._tag).toBe("Failure")
@@ -449,7 +452,7 @@ describe("telling other processes what was taken", () => {
         expect((yield* Effect.result(share))._tag).toBe("Failure")
         expect((yield* Effect.result(share))._tag).toBe("Failure")
 
-        yield* Context.get(two, Limiter).take(of("greedy"), 3)
+        yield* takeTimes(two, 3, of("greedy"))
         yield* Context.get(two, LimitSharing).share
         expect((yield* Effect.result(Context.get(two, Limiter).take(of("greedy"))))._tag).toBe("Failure")
       })
@@ -475,7 +478,7 @@ describe("telling other processes what was taken", () => {
         )
         const allowance = { name: "knock", burst: 10, refill: 1000 }
         for (let n = 0; n < 100; n++) {
-          yield* Context.get(one, Limiter).take({ allowance, workspace: home, of: `caller ${n}` }, 5)
+          yield* takeTimes(one, 5, { allowance, workspace: home, of: `caller ${n}` })
         }
         const { share } = Context.get(one, LimitSharing)
         const sharing = yield* Effect.forkChild(Effect.result(share), { startImmediately: true })

@@ -98,10 +98,8 @@ const written = Effect.gen(function* () {
             Effect.provideService(Entropy, house.services.entropy)
           )
           const limiter = Context.get(limits, Limiter)
-          yield* limiter.take(
-            { allowance: allowances.account, workspace: house.workspace.id, of: "ada" },
-            allowances.account.burst
-          )
+          const key = { allowance: allowances.account, workspace: house.workspace.id, of: "ada" }
+          for (let n = 0; n < allowances.account.burst; n++) yield* limiter.take(key)
           yield* Context.get(limits, LimitSharing).share
           return holds
         }).pipe(Effect.scoped),
