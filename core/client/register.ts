@@ -281,6 +281,9 @@ const besides = 384
 
 const utf8 = new TextEncoder()
 
+/** Of an address that an owner adds to a client, whose record has no room for it. */
+export const addressTooLong = `is too long beside all that the client registered: a client may have ${longestRecord} bytes`
+
 /** Whether a client leaves that much of its record. */
 export const leavesRoom = (client: Client): boolean =>
   utf8.encode(JSON.stringify(client)).length <= longestRecord - besides

@@ -3,7 +3,7 @@ import { type Client, isKnown, isPublic, knownAs } from "../client/Client.ts"
 import { isBrought, readClientIdentifier, readClientKey } from "../client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
 import { type Profile, profileOf, profilesFor } from "../client/Profile.ts"
-import { longestRecord } from "../client/register.ts"
+import { addressTooLong } from "../client/register.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
 import {
   answerByIdentifier,
@@ -500,7 +500,7 @@ const section = {
     },
     "exchange-too-long": {
       kind: "problem",
-      text: `The address is too long beside all that the client registered: a client may have ${longestRecord} bytes.`
+      text: `The address ${addressTooLong}.`
     },
     "profile-saved": { kind: "done", text: "The client is held to this profile from now on." },
     "profile-impossible": {

@@ -5,7 +5,7 @@ import { type Client, displayName, isKnown, makerOf, shownIdentifier } from "../
 import { type ClientIdentifier, clientKey, readClientIdentifier } from "../../core/client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, registrationFields } from "../../core/client/RegistrationRequest.ts"
-import { clientInformation, longestRecord } from "../../core/client/register.ts"
+import { addressTooLong, clientInformation } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import {
   answerByIdentifier,
@@ -327,9 +327,7 @@ const exchange = Command.make(
           return yield* refused(`No token is ever for ${given.resource}: see \`tessera resource list\`.`)
         }
         if (outcome === "too_long") {
-          return yield* refused(
-            `The address is too long beside all that the client registered: a client may have ${longestRecord} bytes.`
-          )
+          return yield* refused(`The address ${addressTooLong}.`)
         }
         yield* print(given.json, { client_id: clientId, serves: address }, [
           address === null

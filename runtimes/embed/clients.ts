@@ -3,7 +3,7 @@ import { authMethodOf, type Client, displayName, identifierOf, isKnown, makerOf 
 import { readClientIdentifier, readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { liveSecrets, longestKept } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
-import { longestRecord } from "../../core/client/register.ts"
+import { addressTooLong } from "../../core/client/register.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import type { Members } from "../../core/codec/Json.ts"
 import {
@@ -260,10 +260,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
             )
           }
           if (outcome === "too_long") {
-            return yield* badArgument(
-              "clients.allowExchange resource",
-              `is too long beside all that the client registered: a client may have ${longestRecord} bytes`
-            )
+            return yield* badArgument("clients.allowExchange resource", addressTooLong)
           }
           if (outcome === "public") {
             return yield* badArgument("clients.allowExchange id", "has to be a client with a secret or keys of its own")
