@@ -69,14 +69,14 @@ const faultOf = ({ reason }: DocumentFault): KeysFault => {
   }
 }
 
-/** Keys as they were registered, or from where they were registered to be. */
+/** Keys from where they were registered to be. */
 export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Clock): ClientKeys["Service"] => {
   const again = new SizedLruMap<string, Again>(mostAgain, sizeOf)
 
   const isHeldOff = ({ since }: Again, now: Instant) => since <= now && !hasPassed(later(since, heldOffFor), now)
 
   /** For a `kid` that is not among the keys at hand: once at the address itself, and then held off. */
-  const findAgain = (address: string, limits: DocumentLimits, kid: string | undefined, had: Document, now: Instant) => {
+  const askAgain = (address: string, limits: DocumentLimits, kid: string | undefined, had: Document, now: Instant) => {
     const known = again.get(address)
     const heldOff = known !== undefined && isHeldOff(known, now) ? known : undefined
     if (heldOff?.failed === true) return Effect.fail(unreachable)
@@ -99,7 +99,7 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
     })
   }
 
-  const findFetched = (address: string, limits: DocumentLimits, kid: string | undefined) =>
+  const find = (address: string, limits: DocumentLimits, kid: string | undefined) =>
     Effect.suspend(() => {
       const now = instantOf(clock)
       return Effect.matchEffect(documents.fetch(address, limits), {
@@ -109,16 +109,13 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
           const found = Result.isSuccess(set) ? select(set.success, kid) : []
           return found.length > 0 || (kid === undefined && Result.isSuccess(set))
             ? Effect.succeed(found)
-            : findAgain(address, limits, kid, document, now)
+            : askAgain(address, limits, kid, document, now)
         }
       })
     })
 
   return {
-    find: (_of, source, kid) =>
-      source._tag === "Registered"
-        ? Effect.succeed(select(source.keys, kid))
-        : findFetched(source.jwksUri, limitsFor(source), kid)
+    find: (_of, source, kid) => find(source.jwksUri, limitsFor(source), kid)
   }
 }
 

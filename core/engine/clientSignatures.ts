@@ -2,10 +2,10 @@ import { Effect, Schema } from "effect"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { Members } from "../codec/Json.ts"
 import type { UnverifiedJws } from "../codec/Jws.ts"
-import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
+import { type ClientKeys, type KeySource, type KeysFault, keysFrom } from "../ports/ClientKeys.ts"
 import type { Asker } from "../ports/Documents.ts"
 import { adapterFault, type SignatureFault, type Signatures } from "../ports/Signatures.ts"
-import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
+import type { Algorithm } from "../rules/Jwk.ts"
 import { PortUnavailable } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -31,19 +31,9 @@ export interface SignedBy {
 
 const wrong = (reason: ClientSignatureFault["reason"]) => new ClientSignatureFault({ reason })
 
-/** The registered keys are at hand; others are asked for where the client said that they are. */
-const keysOf = (
-  { clientKeys }: Ports,
-  { asker, client, kid, source, workspace }: SignedBy
-): Effect.Effect<ReadonlyArray<PublicKey>, ClientSignatureFault | PortUnavailable> =>
-  source._tag === "Registered"
-    ? Effect.succeed(source.keys)
-    : Effect.catchTag(clientKeys.find({ workspace, client }, { ...source, ...asker }, kid), "KeysFault", ({ reason }) =>
-        Effect.fail(
-          // Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
-          reason === "malformed" ? wrong("key_unknown") : new PortUnavailable({ port: "client_keys", reason })
-        )
-      )
+// Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
+const notHad = ({ reason }: KeysFault): ClientSignatureFault | PortUnavailable =>
+  reason === "malformed" ? wrong("key_unknown") : new PortUnavailable({ port: "client_keys", reason })
 
 const notSigned = ({ reason }: SignatureFault): ClientSignatureFault => {
   if (reason === "no_key") return wrong("key_unknown")
@@ -52,13 +42,10 @@ const notSigned = ({ reason }: SignatureFault): ClientSignatureFault => {
 
 /** A JWT that a client signed by one of its own keys: an assertion, or a request object. */
 export const verifiedOfClient = (
-  ports: Ports,
+  { clientKeys, signatures }: Ports,
   jws: UnverifiedJws,
-  by: SignedBy
+  { algorithm, asker, kid, source, ...of }: SignedBy
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ClientSignatureFault | PortUnavailable> =>
-  Effect.flatMapEager(keysOf(ports, by), (keys) =>
-    Effect.mapError(
-      ports.signatures.verify(jws, keys, [by.algorithm]),
-      (fault) => adapterFault(fault) ?? notSigned(fault)
-    )
+  Effect.flatMapEager(Effect.mapErrorEager(keysFrom(clientKeys, of, source, kid, asker), notHad), (keys) =>
+    Effect.mapError(signatures.verify(jws, keys, [algorithm]), (fault) => adapterFault(fault) ?? notSigned(fault))
   )

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Clock, Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { keySetLimits, makeFetchedKeys } from "../../core/engine/FetchedKeys.ts"
-import type { ClientKeys, KeySource } from "../../core/ports/ClientKeys.ts"
+import type { ClientKeys, FetchedKeySource } from "../../core/ports/ClientKeys.ts"
 import { type Document, DocumentFault, Documents } from "../../core/ports/Documents.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { hasPassed, instantOf, later } from "../../core/rules/Instant.ts"
@@ -11,7 +11,7 @@ import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const of = { workspace: WorkspaceId.make("main"), client: ClientId.make("c".repeat(22)) }
 const jwksUri = "https://app.example/keys"
-const fetched: KeySource = { _tag: "Fetched", jwksUri }
+const fetched: FetchedKeySource = { _tag: "Fetched", jwksUri }
 
 const key = (kid: string): PublicKey => ({ kty: "OKP", crv: "Ed25519", x: "A".repeat(43), kid })
 const setOf = (...kids: ReadonlyArray<string>) => JSON.stringify({ keys: kids.map(key) })
@@ -75,7 +75,7 @@ class Host {
   }
 }
 
-const found = (keys: ClientKeys["Service"], kid?: string, source: KeySource = fetched) =>
+const found = (keys: ClientKeys["Service"], kid?: string, source: FetchedKeySource = fetched) =>
   Effect.match(keys.find(of, source, kid), {
     onFailure: ({ reason }): string => reason,
     onSuccess: (keys) => keys.map(({ kid }) => kid).join(" ")
@@ -96,18 +96,6 @@ describe("a client's keys", () => {
     const [second, minute, day] = [1000, 60_000, 86_400_000]
     expect(keySetLimits).toEqual({ longest: 65_536, within: 5 * second, freshFor: { least: minute, most: day } })
   })
-
-  test("that were registered are as they were registered, and nothing is fetched", () =>
-    atHost((host, keys) =>
-      Effect.gen(function* () {
-        const registered = [key("a"), key("b")]
-        const source: KeySource = { _tag: "Registered", keys: registered }
-        expect(yield* found(keys, "b", source)).toBe("b")
-        expect(yield* found(keys, "c", source)).toBe("")
-        expect(yield* keys.find(of, source, undefined)).toEqual(registered)
-        expect(host.fetches).toBe(0)
-      })
-    ))
 
   test("are fetched once, and found by their kid or all", () =>
     atHost((host, keys) =>

@@ -10,10 +10,11 @@ import { accessToken, noAccessTokensYet, scopeFor, type Tokens } from "../../gra
 import type { Step } from "../../grant/Step.ts"
 import type { Fault } from "../../http/Fault.ts"
 import type { Read } from "../../http/form.ts"
+import { keysFrom } from "../../ports/ClientKeys.ts"
 import { adapterFault } from "../../ports/Signatures.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../../rules/Id.ts"
 import { hour, type Instant, later, leeway, type Millis } from "../../rules/Instant.ts"
-import { algorithms, isAlgorithm, type PublicKey } from "../../rules/Jwk.ts"
+import { algorithms, isAlgorithm } from "../../rules/Jwk.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget, PortUnavailable } from "../../rules/Refusal.ts"
 import { narrowResources, type Resources, readResources, scopesTaken, withinResources } from "../../rules/Resource.ts"
 import { commonScopes, grantScopes, isWithin, namesIn, noScopes, type Scopes, scopesNamed } from "../../rules/Scope.ts"
@@ -146,21 +147,6 @@ const thumbprintIn = ({ cnf }: Members): string | undefined => {
   return typeof jkt === "string" ? jkt : ""
 }
 
-/** Keys that were given are at hand; others are asked for where the owner said that they are. */
-const keysOf = (
-  { keys }: TrustedIssuer,
-  { client }: AuthenticatedClient,
-  kid: string | undefined,
-  { clientKeys, workspace }: Sources
-): Effect.Effect<ReadonlyArray<PublicKey>, PortUnavailable> =>
-  keys._tag === "Registered"
-    ? Effect.succeed(keys.keys)
-    : Effect.catchTag(
-        clientKeys.find({ workspace: workspace.id, client: client.id }, { ...keys, vouchedBy: "owner" }, kid),
-        "KeysFault",
-        ({ reason }) => Effect.fail(new PortUnavailable({ port: "client_keys", reason }))
-      )
-
 /** The clients of an issuer, by what each goes by; where it names none, those that an owner gave the grant type. */
 const mayBring = ({ clients }: TrustedIssuer, client: Client): boolean =>
   clients === undefined ? mayUse(client, name) : clients.includes(identifierOf(client))
@@ -171,7 +157,7 @@ const gather = Effect.fnUntraced(function* (
   by: AuthenticatedClient,
   sources: Sources
 ): Effect.fn.Return<Assertion, InvalidGrant | InvalidTarget | Fault> {
-  const { person, signatures, workspace } = sources
+  const { clientKeys, person, signatures, workspace } = sources
   const jws = readJws(assertion)
   if (jws === undefined) return yield* new InvalidGrant({ reason: "malformed" })
   const { claims, header } = jws
@@ -179,7 +165,11 @@ const gather = Effect.fnUntraced(function* (
   if (trusted === undefined) return yield* new InvalidGrant({ reason: "assertion_issuer" })
   if (!mayBring(trusted, by.client)) return yield* new InvalidGrant({ reason: "other_client" })
   if (!isAlgorithm(header.alg)) return yield* new InvalidGrant({ reason: "assertion_algorithm" })
-  const keys = yield* keysOf(trusted, by, kidOf(header), sources)
+  const of = { workspace: workspace.id, client: by.client.id }
+  const keys = yield* Effect.mapError(
+    keysFrom(clientKeys, of, trusted.keys, kidOf(header), { vouchedBy: "owner" }),
+    ({ reason }) => new PortUnavailable({ port: "client_keys", reason })
+  )
   const verified = yield* Effect.mapError(
     signatures.verify(jws, keys, algorithms),
     (fault) => adapterFault(fault) ?? new InvalidGrant({ reason: "forged" })
