@@ -273,13 +273,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (namesTwoHosts(request)) return Effect.succeed(finish(requestId, request, undefined, twoHosts))
     const resolved = workspaces.resolve(request)
     if (resolved !== undefined) return answerAt(resolved, requestId, request)
-    if (workspaces.find === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
+    if (workspaces.find === undefined) return Effect.succeed(finish(requestId, request, undefined, noWorkspace))
     const answered = Effect.flatMapEager(Effect.exit(workspaces.find(request)), (exit) => {
       if (Exit.isFailure(exit)) {
         return Effect.map(unfound(requestId, exit.cause), (response) => finish(requestId, request, undefined, response))
       }
       return exit.value === undefined
-        ? Effect.succeed(finish(requestId, request, undefined, nowhere))
+        ? Effect.succeed(finish(requestId, request, undefined, noWorkspace))
         : answerAt(exit.value, requestId, request)
     })
     return Effect.catchDefect(answered, (defect) => answerThrown(requestId, request, defect))
@@ -365,7 +365,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       return { _tag: "Refused", response: withRequestId(requestId, yield* unfound(requestId, found.cause)) }
     }
     const workspace = found.value
-    if (workspace === undefined) return { _tag: "Refused", response: nowhere }
+    if (workspace === undefined) return { _tag: "Refused", response: noWorkspace }
     if (workspace.disabled === true) {
       const response = resourceError(rowsFor(services.presentations, needs), workspace, disabled, {
         resource: needs.resource ?? resourceAt(workspace, request.path),
@@ -517,7 +517,7 @@ const unfound = (requestId: string, cause: Cause.Cause<StorageUnavailable>): Eff
   return Effect.as(Effect.logError("a defect", { requestId }, cause), broken)
 }
 
-const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
+const noWorkspace = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
 
 /** Whether a person is likely to be looking: only then is an unknown address answered with a page. */
 const wantsPage = (request: HttpRequest): boolean => request.headers.get("accept")?.includes("text/html") === true

@@ -6,7 +6,7 @@ import type { Workspaces } from "../ports/Workspaces.ts"
 import { hasPassed, type Instant, instantOf, later, type Millis } from "../rules/Instant.ts"
 import { isLoopbackHost, type Workspace, workspacesKept } from "../workspace/Workspace.ts"
 import { addressOf, depthOf, pathsWithin, readHost } from "../workspace/WorkspaceTable.ts"
-import type { FoundAt } from "./Hosting.ts"
+import { type FoundAt, nothingThere } from "./Hosting.ts"
 
 interface Remembered extends FoundAt {
   readonly until: Instant
@@ -57,8 +57,6 @@ export const plainHost = (header: string | null | undefined): string | undefined
   const name = host.slice(0, -port)
   return isLoopbackHost(name) === (port === 3) ? name : host
 }
-
-const nowhere: FoundAt = { workspace: undefined, deepest: 0 }
 
 const mayBe = (workspace: Workspace | undefined, address: string): boolean => {
   if (workspace === undefined) return true
@@ -175,7 +173,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
     const known = header.includes("/") ? undefined : knownAt(header, path, now)
     if (known !== undefined) return known
     const host = plainHost(header)
-    if (host === undefined) return nowhere
+    if (host === undefined) return nothingThere
     return host === header ? undefined : knownAt(host, path, now)
   }
 

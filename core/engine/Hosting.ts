@@ -81,7 +81,8 @@ export interface Hosting {
   readonly move: (id: WorkspaceId, to: Issuer) => Effect.Effect<Issuer, HostingRefused | WriteFault>
 }
 
-const nowhere: FoundAt = { workspace: undefined, deepest: 0 }
+/** No workspace is at the address, or below it. */
+export const nothingThere: FoundAt = { workspace: undefined, deepest: 0 }
 
 const textOf = (workspace: Pick<Workspace, "issuer">): string => {
   const { host, path } = addressOf(workspace)
@@ -118,7 +119,7 @@ export const makeHosting = (storage: Storage["Service"], entropy: Entropy["Servi
       }
     }
     const found = yield* addressAt(address)
-    return found === undefined ? nowhere : { workspace: yield* holderOf(found), deepest: found.deepest }
+    return found === undefined ? nothingThere : { workspace: yield* holderOf(found), deepest: found.deepest }
   })
 
   const newTaking = () => base64Url(entropy.bytes(takingLength))

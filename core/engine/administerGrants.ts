@@ -104,7 +104,7 @@ const ownedBy =
  * The grants of all people, where no person is named. It reads the whole store: never for a stranger's request. `onLater`
  * is told of each that only a later release can read.
  */
-const everybodys = (
+const ofAllPeople = (
   { scan }: StorageScan["Service"],
   policy: Policy,
   workspace: WorkspaceId,
@@ -144,7 +144,7 @@ export const endAll = Effect.fn("engine.endAll")(function* (
   let isOfLater = false
   const all =
     scan &&
-    everybodys(scan, policy, workspace, () => {
+    ofAllPeople(scan, policy, workspace, () => {
       isOfLater = true
     })
   const list = user === undefined ? all : ownedBy(grants, workspace, user)

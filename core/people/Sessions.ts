@@ -32,7 +32,7 @@ export const Session = Schema.Struct({
 export type Session = typeof Session.Type
 
 /** The names of a session, as `ResourceOwner.current` gave them to applications' grants. */
-export const namesOf = ({ before = [], id }: Session): ReadonlyArray<Digest> => [id, ...before]
+export const sessionNames = ({ before = [], id }: Session): ReadonlyArray<Digest> => [id, ...before]
 
 /**
  * What a session hands on to the one that it goes on in. The secret is made anew, since others may know the one before;

@@ -7,7 +7,7 @@ import { noteOf } from "../http/audit.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { grantMark, type UserId } from "../rules/Id.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
-import { namesOf, type Session, type Sessions } from "./Sessions.ts"
+import { type Session, type Sessions, sessionNames } from "./Sessions.ts"
 
 /** What the end of a session brings with it, as the caller passes it on. */
 export interface Farewell {
@@ -38,6 +38,6 @@ export const endSessions = Effect.fn("people.endSessions")(function* (
   const all = yield* collectAll((slice) => sessions.list(workspace.id, user, slice))
   const ending = all.filter((session) => (typeof which === "function" ? which(session) : which.includes(session.id)))
   const removed = Effect.forEach(ending, ({ id }) => sessions.remove(workspace.id, id), { discard: true })
-  yield* logouts.endWith(workspace, { user, sessions: ending.flatMap(namesOf), ...telling }, removed)
+  yield* logouts.endWith(workspace, { user, sessions: ending.flatMap(sessionNames), ...telling }, removed)
   return ending.length
 })

@@ -19,7 +19,7 @@ const isClaimed = (target: RedirectTarget): boolean => {
 }
 
 /** What the person saw of a client. Whatever of it changes, such as where it returns to, they are asked again. */
-const shownOf = ({ about, madeBy, origin }: Client, target: RedirectTarget) =>
+const consentDigest = ({ about, madeBy, origin }: Client, target: RedirectTarget) =>
   digestOf(
     JSON.stringify([
       target,
@@ -37,7 +37,7 @@ export const consentGiven = (
   now: Instant
 ): Consent | undefined =>
   consent === "remember" && to._tag === "Redirect" && isClaimed(to.target)
-    ? { at: now, shown: shownOf(client, to.target) }
+    ? { at: now, shown: consentDigest(client, to.target) }
     : undefined
 
 /** An owner made it, or let it act for the workspace. */
@@ -66,7 +66,7 @@ export const rememberedConsent = (
   now: Instant
 ): Consent | undefined => {
   if (rule !== "remember" || asksAnyway(prompt) || to._tag !== "Redirect" || !isClaimed(to.target)) return undefined
-  const shown = shownOf(client, to.target)
+  const shown = consentDigest(client, to.target)
   let latest: Consent | undefined
   for (const grant of grants) {
     if (grant._tag !== "Active" || grant.consent?.shown !== shown || !hasGrant(client, grant)) continue

@@ -73,7 +73,7 @@ export interface KeysTyped {
 }
 
 /** The keys that an issuer has, as they would be named anew. */
-export const keysOf = ({ keys }: TrustedIssuer): KeysTyped =>
+export const keysTypedOf = ({ keys }: TrustedIssuer): KeysTyped =>
   keys._tag === "Fetched" ? { jwksUri: keys.jwksUri } : { jwks: { keys: keys.keys } }
 
 /** What is wrong with a set of keys is told by no more than this: it may hold a secret. */

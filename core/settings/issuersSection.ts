@@ -12,7 +12,7 @@ import { choiceField, field, hidden } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { namesIn } from "../rules/Scope.ts"
-import { type KeysTyped, keysOf, type TrustedIssuer } from "../rules/TrustedIssuer.ts"
+import { type KeysTyped, keysTypedOf, type TrustedIssuer } from "../rules/TrustedIssuer.ts"
 import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
 import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, rows } from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
@@ -284,7 +284,7 @@ const change = Effect.fn("settings.changeIssuer")(function* (services: Services,
   const workspace = yield* services.openings.current(call.workspace, call.now)
   const before = workspace.trustedIssuers?.find(({ issuer }) => issuer === typed.issuer)
   if (before?.since === undefined) return backTo(call, section, "issuer-gone")
-  const asked = askedOf(typed, typed.keys === "" ? keysOf(before) : keysTyped(typed.keys))
+  const asked = askedOf(typed, typed.keys === "" ? keysTypedOf(before) : keysTyped(typed.keys))
   return yield* changeIssuer(services, auditContext(inside), workspace, asked).pipe(
     Effect.map((changed) => backTo(call, section, changed === undefined ? "issuer-gone" : "issuer-changed")),
     Effect.catchTag("BadIssuer", (fault) => sentBack(services, inside, "change", typed, fault))

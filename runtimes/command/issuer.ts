@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../core/engine/administerWorkspace.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
-import { keysOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
+import { keysTypedOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { readJson } from "./client.ts"
 import { json, misused, notFound, print, refused, table } from "./output.ts"
@@ -124,7 +124,7 @@ const change = Command.make("change", { address, ...terms, json }, (given) =>
       const typed = yield* typedOf(given)
       const keepsKeys = typed.jwks === undefined && typed.jwksUri === undefined
       const changed = yield* Effect.catchTag(
-        changeIssuer(services, auditContext, workspace, keepsKeys ? { ...typed, ...keysOf(before) } : typed),
+        changeIssuer(services, auditContext, workspace, keepsKeys ? { ...typed, ...keysTypedOf(before) } : typed),
         "BadIssuer",
         refusedAs
       )

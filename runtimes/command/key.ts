@@ -11,7 +11,7 @@ import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { json, misused, notFound, print, table, timeText } from "./output.ts"
 
-const keysOf = ({ services, workspace }: Administration) =>
+const apiKeysOf = ({ services, workspace }: Administration) =>
   Effect.map(
     collectAll((page) => services.grants.keys(workspace.id, page)),
     (grants) => grants.filter((grant): grant is Key => grant._tag === "Key")
@@ -98,7 +98,7 @@ const list = Command.make("list", { json }, (given) =>
     Effect.gen(function* () {
       const { services, workspace } = administration
       const now = yield* currentInstant
-      const keys = (yield* keysOf(administration)).filter(
+      const keys = (yield* apiKeysOf(administration)).filter(
         (key) => key.expiresAt === null || !hasPassed(key.expiresAt, now)
       )
       const shown = yield* Effect.forEach(keys, (key) =>

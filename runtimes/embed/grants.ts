@@ -82,14 +82,14 @@ const readEnding = (method: string, which: EndAll): Effect.Effect<Ending | undef
 
 const readUser = Schema.decodeUnknownOption(UserId)
 
-const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined })
+const noGrants: GrantList = () => Effect.succeed({ values: [], next: undefined })
 
 export const grantsApi = (administration: Administration): GrantsApi => {
   const { auditContext, run, scan, services, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
     const id = readUser(user)
-    return Option.isNone(id) ? everybodys : (page) => services.grants.ofUser(workspace.id, id.value, page)
+    return Option.isNone(id) ? noGrants : (page) => services.grants.ofUser(workspace.id, id.value, page)
   }
 
   const told = ({ client: clientId, grants, id, place }: Connection) =>

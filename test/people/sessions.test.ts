@@ -4,7 +4,13 @@ import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { browserOf } from "../../core/people/browserOf.ts"
-import { liveSessions, namesOf, type Session, type SessionSecret, sessionMark } from "../../core/people/Sessions.ts"
+import {
+  liveSessions,
+  type Session,
+  type SessionSecret,
+  sessionMark,
+  sessionNames
+} from "../../core/people/Sessions.ts"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { UserId } from "../../core/rules/Id.ts"
 import { currentInstant, Instant, later } from "../../core/rules/Instant.ts"
@@ -363,17 +369,17 @@ test("a session has one name for applications, however often its person signs in
         return live[0] ?? expect.unreachable()
       })
       const first = yield* theOne(account)
-      expect(namesOf(first)).toEqual([first.id])
+      expect(sessionNames(first)).toEqual([first.id])
       const ids = new Set([first.id])
       for (let round = 0; round < 22; round++) {
         yield* browser.signIn()
         const now = yield* theOne(account)
-        expect([now.name, namesOf(now)]).toEqual([first.id, [now.id, first.id]])
+        expect([now.name, sessionNames(now)]).toEqual([first.id, [now.id, first.id]])
         ids.add(now.id)
       }
       expect(ids.size).toBe(23)
       yield* browser.signIn("eve@example.com")
-      expect(namesOf(yield* theOne(eve))).toHaveLength(1)
+      expect(sessionNames(yield* theOne(eve))).toHaveLength(1)
       expect(yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).toEqual(
         []
       )
@@ -395,11 +401,11 @@ test("a session of an earlier release, which named it anew with each sign-in, ke
       const former: Session = { ...(yield* found(yield* start(account, 0), 0)), before: names }
       let now = yield* next(former)
       for (let more = 0; more < 3; more++) now = yield* next(now)
-      expect([now.name, namesOf(now)]).toEqual([former.id, [now.id, former.id, ...names]])
+      expect([now.name, sessionNames(now)]).toEqual([former.id, [now.id, former.id, ...names]])
       // One that the earlier release has had in between, and named applications by its id.
       const { name: _, ...there } = now
       const after = yield* next(yield* next(there))
-      expect([after.name, namesOf(after)]).toEqual([there.id, [after.id, there.id, former.id, ...names]])
+      expect([after.name, sessionNames(after)]).toEqual([there.id, [after.id, there.id, former.id, ...names]])
     })
   ))
 

@@ -5,7 +5,7 @@ import { Instant } from "../../core/rules/Instant.ts"
 import {
   asserterOf,
   isSameAsserter,
-  keysOf,
+  keysTypedOf,
   readKeySource,
   TrustedIssuer,
   TrustedIssuers
@@ -135,7 +135,7 @@ describe("an issuer's keys", () => {
   test("are named anew as they were", () => {
     for (const typed of [{ jwksUri }, { jwks: { keys: [key] } }]) {
       const keys = Result.getOrThrow(readKeySource(typed))
-      expect(keysOf({ ...plain, keys })).toEqual(typed)
+      expect(keysTypedOf({ ...plain, keys })).toEqual(typed)
     }
   })
 })

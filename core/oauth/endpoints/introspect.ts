@@ -193,7 +193,7 @@ interface Shown {
 }
 
 /** A key has its own scheme, and a refresh token is not for showing. */
-const shownOf = (presentations: ReadonlyArray<Presentation>, known: Examined): Shown => {
+const formOf = (presentations: ReadonlyArray<Presentation>, known: Examined): Shown => {
   if (known.kind === "key") return { type: keySchemes(presentations)[0], binding: null }
   if (known.kind === "refresh") return { type: undefined, binding: null }
   const { binding } = known.token
@@ -322,7 +322,7 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
       if (who._tag === "ResourceServer" && known.kind !== "refresh") {
         services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
       }
-      const shown = shownOf(services.presentations, known)
+      const shown = formOf(services.presentations, known)
       // Where no row shows it any more, it opens nothing.
       const isShown = shown.type !== undefined || known.kind === "refresh"
       return !isShown || (who._tag === "Client" && facts.client !== identifierOf(who.by.client))
