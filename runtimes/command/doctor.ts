@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path"
 import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
-import { displayName } from "../../core/client/Client.ts"
+import { type Client, displayName } from "../../core/client/Client.ts"
 import { isSealed } from "../../core/client/ClientIdentifier.ts"
 import { clientMembers } from "../../core/client/members.ts"
 import { leastProfile, profileOf } from "../../core/client/Profile.ts"
@@ -19,7 +19,14 @@ import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
-import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
+import {
+  type Conflict,
+  type Kind,
+  Storage,
+  StorageScan,
+  StorageUnavailable,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { day, hour } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
@@ -189,23 +196,48 @@ const atOnce = { concurrency: 16 }
 /** Which of several it is; nothing of that of `BASE_URL`. */
 const within = ({ settings }: Examined, id: string): string => (id === settings.workspace.id ? "" : ` in ${id}`)
 
-/** Every grant that a refresh was retried for, of late, from another network than it came from. */
-const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ settings: { policy }, workspaces }: Examined) {
+/** As many as can be read at a glance, and how many more there are. */
+const firstOf = (all: ReadonlyArray<string>): ReadonlyArray<string> =>
+  all.length > shownMost ? [...all.slice(0, shownMost), `${all.length - shownMost} more`] : all
+
+/** Every record of a kind in the workspaces that are looked at. */
+const eachRecord = Effect.fnUntraced(function* <E>(
+  { workspaces }: Examined,
+  kind: Kind,
+  look: (record: StoredRecord) => Effect.Effect<void, E>
+) {
   const { scan } = yield* StorageScan
-  const read = decodeBody(grantKind(policy))
-  const since = (yield* Clock.currentTimeMillis) - recently
-  const found: Array<Active & { readonly of: string }> = []
   let after: string | undefined
   do {
-    const page = yield* scan("grant", after, pageSize)
-    for (const { body, owner, workspace: of } of page.records) {
-      if (!workspaces.has(of) || owner === clientChangesOwner) continue
-      const unread = (why: string) => new StorageUnavailable({ outcome: "not_done", message: `a grant record ${why}` })
-      const { value } = yield* Effect.fromResult(Result.mapError(read(body), unread))
-      if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push({ ...value, of })
-    }
+    const page = yield* scan(kind, after, pageSize)
+    for (const record of page.records) if (workspaces.has(record.workspace)) yield* look(record)
     after = page.next
   } while (after !== undefined)
+})
+
+const readClient = decodeBody(clientKind)
+
+/** Every client that this release can read. */
+const eachClient = (examined: Examined, look: (client: Client, workspace: string) => void) =>
+  eachRecord(examined, "client", ({ body, workspace }) =>
+    Effect.sync(() => {
+      const read = readClient(body)
+      if (Result.isSuccess(read)) look(read.success.value, workspace)
+    })
+  )
+
+/** Every grant that a refresh was retried for, of late, from another network than it came from. */
+const retriedFromTwoNetworks = Effect.fnUntraced(function* (examined: Examined) {
+  const read = decodeBody(grantKind(examined.settings.policy))
+  const since = (yield* Clock.currentTimeMillis) - recently
+  const found: Array<Active & { readonly of: string }> = []
+  const unread = (why: string) => new StorageUnavailable({ outcome: "not_done", message: `a grant record ${why}` })
+  yield* eachRecord(examined, "grant", ({ body, owner, workspace: of }) => {
+    if (owner === clientChangesOwner) return Effect.void
+    return Effect.map(Effect.fromResult(Result.mapError(read(body), unread)), ({ value }) => {
+      if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push({ ...value, of })
+    })
+  })
   return found
 })
 
@@ -213,13 +245,10 @@ const examineRefreshes = (examined: Examined) =>
   Effect.map(retriedFromTwoNetworks(examined), (found): Finding => {
     const what = "refreshes"
     if (found.length === 0) return good(what, "none was retried from another network in the last 30 days")
-    const named = found
-      .slice(0, shownMost)
-      .map(({ client, id, of }) => `${grantMark(id)} of client ${client}${within(examined, of)}`)
-    const more = found.length > shownMost ? [`${found.length - shownMost} more`] : []
+    const named = found.map(({ client, id, of }) => `${grantMark(id)} of client ${client}${within(examined, of)}`)
     return doubtful(
       what,
-      `retried from another network in the last 30 days: ${[...named, ...more].join(", ")}`,
+      `retried from another network in the last 30 days: ${firstOf(named).join(", ")}`,
       "A stolen refresh token looks like this, and so does a phone that changes networks. RefreshRetried in the audit stream says when; each person can revoke their own among the connected apps."
     )
   })
@@ -238,64 +267,34 @@ const tables = {
 
 /** Clients that an owner chose JWTs for. */
 const jwtClients = Effect.fnUntraced(function* (examined: Examined) {
-  const { policy } = examined.settings
-  const { scan } = yield* StorageScan
-  const read = decodeBody(clientKind)
+  const life = examined.settings.policy.accessTtl
   const found: Array<Outliving> = []
-  let after: string | undefined
-  do {
-    const page = yield* scan("client", after, pageSize)
-    for (const { body, workspace: of } of page.records) {
-      const client = examined.workspaces.has(of) ? read(body) : undefined
-      if (client === undefined || Result.isFailure(client)) continue
-      const { accessTokenFormat, id } = client.success.value
-      if (accessTokenFormat !== "jwt") continue
-      found.push({
-        whose: `${displayName(client.success.value)} (${id})${within(examined, of)}`,
-        life: policy.accessTtl
-      })
-    }
-    after = page.next
-  } while (after !== undefined)
+  yield* eachClient(examined, (client, of) => {
+    if (client.accessTokenFormat !== "jwt") return
+    found.push({ whose: `${displayName(client)} (${client.id})${within(examined, of)}`, life })
+  })
   return found
 })
 
 /** What its profile asks of each client, and what of it the client breaks: such a client can do nothing. */
 const examineProfiles = Effect.fnUntraced(function* (examined: Examined) {
   const { policy } = examined.settings
-  const { scan } = yield* StorageScan
-  const read = decodeBody(clientKind)
   const broken: Array<string> = []
   let held = 0
-  let after: string | undefined
-  do {
-    const page = yield* scan("client", after, pageSize)
-    for (const { body, workspace: of } of page.records) {
-      const found = examined.workspaces.has(of) ? read(body) : undefined
-      if (found === undefined || Result.isFailure(found)) continue
-      const client = found.success.value
-      if (profileOf(client, policy) !== leastProfile(standardPolicy)) held++
-      for (const rule of rulesBroken({ ...tables, policy }, client)) {
-        broken.push(`${displayName(client)} (${client.id})${within(examined, of)}: ${rule}`)
-      }
+  yield* eachClient(examined, (client, of) => {
+    if (profileOf(client, policy) !== leastProfile(standardPolicy)) held++
+    for (const rule of rulesBroken({ ...tables, policy }, client)) {
+      broken.push(`${displayName(client)} (${client.id})${within(examined, of)}: ${rule}`)
     }
-    after = page.next
-  } while (after !== undefined)
+  })
   const what = "profiles"
   if (broken.length > 0) {
-    const more = broken.length > shownMost ? [`${broken.length - shownMost} more`] : []
     // What the server holds all to, no command loosens for one.
     const loosen =
       leastProfile(policy) === leastProfile(standardPolicy)
         ? "run: tessera client profile ID standard"
         : "set FAPI2=optional, which holds to it only clients that ask for it"
-    return [
-      doubtful(
-        what,
-        [...broken.slice(0, shownMost), ...more].join(" "),
-        `Let the client register anew as its profile asks, or ${loosen}`
-      )
-    ]
+    return [doubtful(what, firstOf(broken).join(" "), `Let the client register anew as its profile asks, or ${loosen}`)]
   }
   return held === 0 ? [] : [good(what, `${held} clients keep the rules of a stricter profile`)]
 })
@@ -324,12 +323,11 @@ const examineJwts = Effect.fnUntraced(function* (examined: Examined, storage: St
   const minutes = (all: ReadonlyArray<Outliving>) => Math.ceil(Math.max(...all.map(({ life }) => life)) / 60_000)
   const long = found.filter(({ life }) => isLongLived(life))
   if (long.length === 0) return [good(what, `outlive a revocation by ${minutes(found)} minutes at most`)]
-  const named = long.slice(0, shownMost).map(({ whose }) => whose)
-  const more = long.length > shownMost ? [`${long.length - shownMost} more`] : []
+  const named = firstOf(long.map(({ whose }) => whose))
   return [
     doubtful(
       what,
-      `outlive a revocation by up to ${minutes(long)} minutes where an API does not ask this server: ${[...named, ...more].join(", ")}`,
+      `outlive a revocation by up to ${minutes(long)} minutes where an API does not ask this server: ${named.join(", ")}`,
       "Give the resource an accessTokenTtl of 5 minutes or less (or set ACCESS_TTL), let the API ask (jwtGuard with an apiKey), or run: tessera client access-tokens ID opaque"
     )
   ]
@@ -347,24 +345,15 @@ const ringOf = Effect.fnUntraced(function* ({ database: { file }, sealKeys }: Se
  * more; any other is in no record, and is forgotten with the key.
  */
 const examineRegistrations = Effect.fnUntraced(function* (examined: Examined) {
-  const { scan } = yield* StorageScan
   const { settings } = examined
   const { policy } = settings
-  const read = decodeBody(clientKind)
   const [first, ...leaving] = yield* ringOf(settings)
   const underKey = new Map<string, number>()
-  let after: string | undefined
-  do {
-    const page = yield* scan("client", after, pageSize)
-    for (const { body, workspace: of } of page.records) {
-      const found = examined.workspaces.has(of) ? read(body) : undefined
-      const origin = found === undefined || Result.isFailure(found) ? undefined : found.success.value.origin
-      if (origin === undefined || !isSealed(origin.identifier)) continue
-      const key = sealedUnder(origin.identifier) ?? ""
-      underKey.set(key, (underKey.get(key) ?? 0) + 1)
-    }
-    after = page.next
-  } while (after !== undefined)
+  yield* eachClient(examined, ({ origin }) => {
+    if (origin === undefined || !isSealed(origin.identifier)) return
+    const key = sealedUnder(origin.identifier) ?? ""
+    underKey.set(key, (underKey.get(key) ?? 0) + 1)
+  })
   const atConsent = policy.registrationRows === "at_consent"
   if (first === undefined || (!atConsent && underKey.size === 0)) return []
   const what = "registrations"
@@ -395,8 +384,7 @@ const examineSigningKeys = Effect.fnUntraced(function* (examined: Examined, stor
   const what = "signing keys"
   const lost = keys.filter(({ by }) => !ring.some(({ id }) => id === by))
   if (lost.length === 0) return [good(what, `${keys.length}, encrypted under the seal keys`)]
-  const more = lost.length > shownMost ? [`${lost.length - shownMost} more`] : []
-  const named = [...lost.slice(0, shownMost).map(({ whose }) => whose), ...more]
+  const named = firstOf(lost.map(({ whose }) => whose))
   const missing = [...new Set(lost.map(({ by }) => by))].join(", ")
   return [
     bad(
