@@ -3,8 +3,7 @@ import { minute } from "../../core/rules/Instant.ts"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { withoutEndSlash } from "../../core/rules/Resource.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
-import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
-import { metadataOf, resourcePathBelow } from "./RemoteGuardOptions.ts"
+import { type IntrospectionFailure, metadataOf, resourcePathBelow } from "./RemoteGuardOptions.ts"
 import { type Checked, readersFor } from "./readers.ts"
 import type { ProofStorage } from "./SeenProofs.ts"
 
@@ -83,7 +82,7 @@ const names: NamesOf<JwtGuardOptions> = {
   clock: true
 }
 
-const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("jwtGuard")
+const { apiKeyOf, bad, clockOf, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("jwtGuard")
 
 export const readOptions = (options: JwtGuardOptions): Checked<Read> =>
   Result.gen(function* () {
@@ -92,13 +91,11 @@ export const readOptions = (options: JwtGuardOptions): Checked<Read> =>
     const issuer = yield* issuerOf(options.issuer)
     const resource = yield* secureUrl("resource", options.resource)
     const jwksUri = yield* secureUrl("jwksUri", options.jwksUri ?? `${issuer}/oauth/jwks`)
-    const { algorithms = ["ES256", "RS256"], clock } = options
+    const { algorithms = ["ES256", "RS256"] } = options
     if (!Array.isArray(algorithms) || algorithms.length === 0 || !algorithms.every(isAlgorithm)) {
       return yield* bad("algorithms", "has to be a list of at least one of EdDSA, Ed25519, ES256, PS256, RS256")
     }
-    if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
-      return yield* bad("clock", "has to be a Clock of effect")
-    }
+    yield* clockOf(options.clock)
     const leeway = yield* millisOf("leeway", options.leeway ?? "10 seconds")
     if (leeway > minute) return yield* bad("leeway", "has to be a minute at most")
     yield* storageOf("seenProofs", options.seenProofs)

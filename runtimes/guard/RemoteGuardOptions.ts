@@ -133,7 +133,7 @@ const metadataNames: NamesOf<MetadataOptions> = { scopes: true, name: true }
 
 const cacheNames: NamesOf<CacheOptions> = { maxEntries: true, ttl: true, negativeTtl: true }
 
-const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("remoteGuard")
+const { apiKeyOf, bad, clockOf, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("remoteGuard")
 
 export const metadataOf = (issuer: Issuer): string =>
   `${originOf(issuer)}/.well-known/oauth-protected-resource${basePath(issuer)}`
@@ -181,12 +181,10 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     if (!isObject(options)) return yield* bad("options", "have to be an object")
     yield* knownNames(options, names)
     const issuer = yield* issuerOf(options.issuer)
-    const { cache = {}, clock } = options
+    const { cache = {} } = options
     if (!isObject(cache)) return yield* bad("cache", "has to be an object")
     yield* knownNames(cache, cacheNames, "cache.")
-    if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
-      return yield* bad("clock", "has to be a Clock of effect")
-    }
+    yield* clockOf(options.clock)
     const apiKey = yield* apiKeyOf(options.apiKey)
     const resource = yield* secureUrl("resource", options.resource)
     const issuerMetadata = metadataOf(issuer)

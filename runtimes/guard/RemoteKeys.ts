@@ -2,8 +2,8 @@ import { type Clock, Effect, Result } from "effect"
 import { parseJson } from "../../core/codec/Json.ts"
 import { hour, minute, second } from "../../core/rules/Instant.ts"
 import { type PublicKey, readJwkSet } from "../../core/rules/Jwk.ts"
+import { askServer, type Fetch, sharesWaiting } from "./asking.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
-import { sharesWaiting } from "./sharesWaiting.ts"
 
 /** As long as the server lets them be kept. */
 const freshFor = 5 * minute
@@ -18,7 +18,7 @@ const longest = 64 * 1024
 export interface RemoteKeysOptions {
   readonly jwksUri: string
   readonly timeout: number
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly fetch: Fetch
   readonly clock: Clock.Clock
   readonly tell: (failure: IntrospectionFailure) => void
 }
@@ -92,21 +92,10 @@ export class RemoteKeys {
   }
 
   #fetch(): Promise<Fetched> {
-    const { clock: _, fetch, jwksUri, timeout } = this.#options
-    return Effect.tryPromise({
-      try: async (signal): Promise<Fetched> => {
-        const headers = { accept: "application/json" }
-        const response = await fetch(jwksUri, { headers, redirect: "manual", signal })
-        if (response.status !== 200) return Result.fail({ _tag: "Status", status: response.status })
-        return readSet(await response.text())
-      },
-      catch: (cause): IntrospectionFailure => ({ _tag: "Unreachable", cause })
-    }).pipe(
-      Effect.timeoutOrElse({
-        duration: timeout,
-        orElse: () => Effect.fail<IntrospectionFailure>({ _tag: "TimedOut" })
-      }),
-      Effect.catch((failure) => Effect.succeed(Result.fail(failure))),
+    const { jwksUri } = this.#options
+    return askServer(this.#options, jwksUri, { headers: { accept: "application/json" } }).pipe(
+      Effect.flatMap(({ text }) => Effect.fromResult(readSet(text))),
+      Effect.result,
       Effect.runPromise
     )
   }

@@ -6,7 +6,42 @@ import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { covers } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
-import type { Caller } from "./Check.ts"
+import type { UserCaller, WorkspaceCaller } from "./Check.ts"
+
+/** What tokens say of who bears them, in a JWT and in an answer of introspection alike. */
+export const toldOfCaller = {
+  implied_scope: Schema.optionalKey(Schema.String),
+  act: Schema.optionalKey(Schema.Unknown),
+  /** RFC 9449 §6. What is bound to anything else is not taken. */
+  cnf: Schema.optionalKey(Schema.Struct({ jkt: Binding.fields.thumbprint })),
+  place: Schema.optionalKey(Schema.String),
+  /** RFC 9470 §6: of the person's sign-in. */
+  auth_time: Schema.optionalKey(Schema.Finite),
+  acr: Schema.optionalKey(Schema.String)
+}
+
+type ToldOfCaller = Schema.Schema.Type<Schema.Struct<typeof toldOfCaller>>
+
+export const bindingOf = ({ cnf }: ToldOfCaller): Binding | null => (cnf === undefined ? null : { thumbprint: cnf.jkt })
+
+/** An application, for a person or for itself. */
+export const applicationOf = (
+  told: ToldOfCaller & { readonly principal: "User" | "Workspace"; readonly sub: string },
+  common: Omit<WorkspaceCaller, "_tag">
+): UserCaller | WorkspaceCaller => {
+  const { acr, act, auth_time: at, place, principal, sub } = told
+  return principal === "User"
+    ? {
+        _tag: "User",
+        user: sub,
+        ...(place === undefined ? {} : { place }),
+        ...(at === undefined ? {} : { authenticatedAt: at * 1000 }),
+        ...(acr === undefined ? {} : { acr }),
+        ...actorsIn(act),
+        ...common
+      }
+    : { _tag: "Workspace", ...common }
+}
 
 /** RFC 9068 §2.2, and the words of introspection by which Tessera tells who calls. */
 const Claims = Schema.Struct({
@@ -19,14 +54,8 @@ const Claims = Schema.Struct({
   nbf: Schema.optionalKey(Schema.Finite),
   jti: Schema.NonEmptyString,
   scope: Schema.String,
-  implied_scope: Schema.optionalKey(Schema.String),
-  act: Schema.optionalKey(Schema.Unknown),
-  /** RFC 9449 §6.1. What is bound to anything else is not taken. */
-  cnf: Schema.optionalKey(Schema.Struct({ jkt: Binding.fields.thumbprint })),
   principal: Schema.Literals(["User", "Workspace"]),
-  place: Schema.optionalKey(Schema.String),
-  auth_time: Schema.optionalKey(Schema.Finite),
-  acr: Schema.optionalKey(Schema.String),
+  ...toldOfCaller,
   grant: Schema.NonEmptyString
 })
 
@@ -47,18 +76,12 @@ export interface Expected {
 /** What a token says, which nothing but its signature is left to make true. */
 export interface Said {
   readonly kid: string
-  readonly caller: Exclude<Caller, { readonly _tag: "ApiKey" }>
+  readonly caller: UserCaller | WorkspaceCaller
   /** What the caller's scopes imply beyond themselves. */
   readonly implied: ReadonlyArray<string>
   /** The key that it is bound to; `null`: it is a bearer token. */
   readonly binding: Binding | null
 }
-
-/** RFC 9470 §6: what a token tells of its person's sign-in. */
-export const signInIn = ({ acr, auth_time: at }: { readonly acr?: string; readonly auth_time?: number }) => ({
-  ...(at === undefined ? {} : { authenticatedAt: at * 1000 }),
-  ...(acr === undefined ? {} : { acr })
-})
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
 
@@ -77,21 +100,7 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   if (!isAlgorithm(alg) || !expected.algorithms.includes(alg) || typeof kid !== "string") return refuse("malformed")
   const decoded = read(claims)
   if (Result.isFailure(decoded)) return refuse("malformed")
-  const {
-    act,
-    aud,
-    client_id: client,
-    cnf,
-    exp,
-    grant,
-    iat,
-    iss,
-    nbf = iat,
-    place,
-    principal,
-    scope,
-    sub
-  } = decoded.success
+  const { aud, client_id: client, exp, grant, iat, iss, nbf = iat, scope } = decoded.success
   const { issuer, leeway, now } = expected
   if (iss !== issuer) return refuse("unknown")
   const audiences = typeof aud === "string" ? [aud] : aud
@@ -111,17 +120,7 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   return Result.succeed({
     kid,
     implied: namesIn(decoded.success.implied_scope ?? ""),
-    binding: cnf === undefined ? null : { thumbprint: cnf.jkt },
-    caller:
-      principal === "User"
-        ? {
-            _tag: "User",
-            user: sub,
-            ...(place === undefined ? {} : { place }),
-            ...signInIn(decoded.success),
-            ...actorsIn(act),
-            ...common
-          }
-        : { _tag: "Workspace", ...common }
+    binding: bindingOf(decoded.success),
+    caller: applicationOf(decoded.success, common)
   })
 }

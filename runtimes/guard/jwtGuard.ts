@@ -7,6 +7,7 @@ import type { Needs } from "../../core/oauth/presented/guard.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
+import { sharesWaiting, tellHost } from "./asking.ts"
 import { type Checked, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { introspect } from "./introspect.ts"
 import { type JwtGuardOptions, readOptions } from "./JwtGuardOptions.ts"
@@ -14,7 +15,6 @@ import { readSaid, type Said } from "./jwtClaims.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { RemoteKeys } from "./RemoteKeys.ts"
 import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
-import { sharesWaiting } from "./sharesWaiting.ts"
 import { makeShown, notNow } from "./shown.ts"
 
 /** Tokens whose signature held lately, and grants that stood. */
@@ -48,15 +48,8 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
   const questions = new Map<string, Promise<boolean | undefined>>()
   const shares = sharesWaiting()
 
-  const tell = (of: "keys" | "standing") => (failure: IntrospectionFailure) => {
-    const noteFailed = (cause: unknown) => Effect.runFork(Effect.logError("onFailure failed", cause))
-    try {
-      const told: unknown = options.onFailure?.({ ...failure, of })
-      if (told instanceof Promise) void told.catch(noteFailed)
-    } catch (cause) {
-      noteFailed(cause)
-    }
-  }
+  const tell = (of: "keys" | "standing") => (failure: IntrospectionFailure) =>
+    tellHost(options.onFailure, { ...failure, of })
 
   const keys = new RemoteKeys({
     jwksUri: read.jwksUri,

@@ -1,4 +1,4 @@
-import { type Duration, Layer, Redacted, Result } from "effect"
+import { type Clock, type Duration, Layer, Redacted, Result } from "effect"
 import { type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
 import { isObject, readMillis, strangerIn } from "../serve/options.ts"
 import { BadGuardOption } from "./Check.ts"
@@ -34,6 +34,10 @@ export const readersFor = (guard: string) => {
         ? Result.succeed(millis)
         : bad(option, 'has to be milliseconds, or words such as "5 seconds"')
     },
+    clockOf: (given: Clock.Clock | undefined): Checked<void> =>
+      given === undefined || typeof given?.currentTimeMillisUnsafe === "function"
+        ? Result.succeed(undefined)
+        : bad("clock", "has to be a Clock of effect"),
     issuerOf: (text: string): Checked<Issuer> =>
       Result.flatMap(secureUrl("issuer", text), () =>
         Result.orElse(parseIssuer(text), () =>

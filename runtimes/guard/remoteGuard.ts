@@ -8,6 +8,7 @@ import { withoutEndSlash } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { pathOf } from "../serve/request.ts"
 import { AnswerCache } from "./AnswerCache.ts"
+import { sharesWaiting, tellHost } from "./asking.ts"
 import { type Caller, type Checked, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { type Answer, introspect } from "./introspect.ts"
 import {
@@ -17,7 +18,6 @@ import {
   readOptions
 } from "./RemoteGuardOptions.ts"
 import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
-import { sharesWaiting } from "./sharesWaiting.ts"
 import { makeShown, notNow } from "./shown.ts"
 
 /** The audit stream has the id of the client's record, introspection what the client goes by. */
@@ -145,17 +145,6 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const seen = options.seenProofs === undefined ? makeSeenHere() : makeSeenInStore(options.seenProofs)
   const shown = makeShown(read, seen, clock)
 
-  const noteFailed = (cause: unknown) => Effect.logError("onFailure failed", cause)
-
-  const tell = (failure: IntrospectionFailure): void => {
-    const told: unknown = options.onFailure?.(failure)
-    // An async function: the guard does not wait for it, and an unhandled rejection ends a process on Node.
-    if (told instanceof Promise) void told.catch((cause) => Effect.runFork(noteFailed(cause)))
-  }
-
-  const report = (failure: IntrospectionFailure) =>
-    Effect.try({ try: () => tell(failure), catch: (cause) => cause }).pipe(Effect.catch(noteFailed))
-
   // The flights are fewer: one that was forgotten is still a question under way.
   const underWay = new Set<Question>()
 
@@ -183,7 +172,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
 
   const asking = (token: string): Promise<Result.Result<Answer, IntrospectionFailure>> =>
     question(token).pipe(
-      Effect.tapError(report),
+      Effect.tapError((failure) => Effect.sync(() => tellHost(options.onFailure, failure))),
       Effect.result,
       Effect.provideService(Clock.Clock, clock),
       Effect.runPromise
