@@ -44,6 +44,6 @@ export const readText = (path: string): Result.Result<string, FileFault> => {
   try {
     return Result.succeed(readFileSync(path, "utf8"))
   } catch (thrown) {
-    return Result.fail({ line: undefined, says: `the file can't be read: ${systemCode(thrown) ?? "unknown failure"}` })
+    return Result.fail({ line: undefined, says: `the file cannot be read: ${systemCode(thrown) ?? "unknown failure"}` })
   }
 }

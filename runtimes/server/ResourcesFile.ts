@@ -1,5 +1,4 @@
-import { readFileSync, statSync } from "node:fs"
-import { Effect, Option, Result, Schema, SchemaIssue } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { type BadIssuer, readIssuer } from "../../core/engine/administerWorkspace.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import {
@@ -13,7 +12,8 @@ import {
 import { faultOfScopes, type ScopeDefinition, ScopeName, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { type JsonLines, readJsonLines } from "./JsonLines.ts"
+import { type FileFault, readJson, readText } from "./JsonFile.ts"
+import type { JsonLines } from "./JsonLines.ts"
 import { durationOf, type Variable } from "./Variable.ts"
 
 const falseWithout = Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
@@ -64,25 +64,12 @@ const File = Schema.Struct({
 /** What a workspace is told by it. */
 export type Listed = Pick<Workspace, "resources" | "scopes" | "trustedIssuers">
 
-/** A file of more is none that a person wrote. */
-const largest = 1024 * 1024
-
-const decode = Schema.decodeUnknownResult(File, { onExcessProperty: "error" })
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+type Lines = Pick<JsonLines, "lineOf">
 
 const at = (line: number, why: string): Result.Result<never, string> => Result.fail(`line ${line}: ${why}`)
 
-const readText = (path: string): Result.Result<string, string> =>
-  Result.try({
-    try: () => {
-      if (statSync(path).size > largest) throw new Error("the file is larger than 1 MiB")
-      return readFileSync(path, "utf8")
-    },
-    catch: (thrown) => `the file cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`
-  })
-
 const scopesIn = (
-  { lineOf }: JsonLines,
+  { lineOf }: Lines,
   scopes: ReadonlyArray<ScopeDefinition> | undefined
 ): Result.Result<ScopeRegistry | undefined, string> => {
   if (scopes === undefined) return Result.succeed(undefined)
@@ -102,7 +89,7 @@ const scopesIn = (
 const life = durationOf("accessTokenTtl", 1000, standardPolicy.accessTtl)
 
 const resourcesIn = (
-  { lineOf }: JsonLines,
+  { lineOf }: Lines,
   resources: NonNullable<(typeof File.Type)["resources"]>,
   scopes: ScopeRegistry
 ): Result.Result<ReadonlyArray<ResourceDefinition>, string> => {
@@ -140,7 +127,7 @@ const whyNot: Readonly<Record<BadIssuer["reason"], string>> = {
 
 /** Held to the APIs and scopes of the file. */
 const issuersIn = (
-  { lineOf }: JsonLines,
+  { lineOf }: Lines,
   issuers: NonNullable<(typeof File.Type)["trustedIssuers"]>,
   resources: ReadonlyArray<ResourceDefinition>,
   scopes: ScopeRegistry
@@ -160,25 +147,19 @@ const issuersIn = (
 /** The file is read before the server knows its issuer, whose address no resource of an issuer is. */
 const placeless = { id: WorkspaceId.make("file"), issuer: Issuer.make("https://server.invalid"), name: "file" }
 
+const faultText = (fault: FileFault | undefined): string => {
+  const { line, says = "the file is wrong" } = fault ?? {}
+  return line === undefined ? says : `line ${line}: ${says}`
+}
+
 /** Reads the text of such a file; what is wrong is told by its line. */
 export const readListed = (text: string): Result.Result<Listed, string> =>
   Result.gen(function* () {
-    const parsed = readJsonLines(text)
-    if (Result.isFailure(parsed)) return yield* at(parsed.failure.line, parsed.failure.why)
-    const lines = parsed.success
-    const decoded = decode(lines.value)
-    if (Result.isFailure(decoded)) {
-      const [first] = issuesOf(decoded.failure.issue).issues
-      const path = (first?.path ?? []).map((part) => (typeof part === "object" ? part.key : part))
-      return yield* at(
-        lines.lineOf(path),
-        `${path.map(String).join(".") || "the file"}: ${first?.message ?? "is wrong"}`
-      )
-    }
-    const scopes = yield* scopesIn(lines, decoded.success.scopes)
-    const resources = yield* resourcesIn(lines, decoded.success.resources ?? [], scopes ?? signInScopes)
-    const { trustedIssuers: typed = [] } = decoded.success
-    const trustedIssuers = yield* issuersIn(lines, typed, resources, scopes ?? signInScopes)
+    const read = yield* Result.mapError(readJson(File, text), ([first]) => faultText(first))
+    const { resources: typedResources = [], scopes: typedScopes, trustedIssuers: typed = [] } = read.value
+    const scopes = yield* scopesIn(read, typedScopes)
+    const resources = yield* resourcesIn(read, typedResources, scopes ?? signInScopes)
+    const trustedIssuers = yield* issuersIn(read, typed, resources, scopes ?? signInScopes)
     return {
       ...(resources.length === 0 ? {} : { resources }),
       ...(scopes === undefined ? {} : { scopes }),
@@ -186,7 +167,8 @@ export const readListed = (text: string): Result.Result<Listed, string> =>
     }
   })
 
-const readFile = (path: string): Result.Result<Listed, string> => Result.flatMap(readText(path), readListed)
+const readFile = (path: string): Result.Result<Listed, string> =>
+  Result.flatMap(Result.mapError(readText(path), faultText), readListed)
 
 /** The variable that names the file. */
 export const resourcesVariable: Variable<Listed> = {
