@@ -1,5 +1,3 @@
-import { X509Certificate } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { Option } from "effect"
 import {
   type AllowList,
@@ -9,28 +7,14 @@ import {
   fetchesNothingPrivate,
   readAllowList
 } from "../../adapters/documents/FetchOptions.ts"
+import { certificateOf, textOf } from "./Tls.ts"
 import { fromResult, optional, type Variable } from "./Variable.ts"
-
-const isSound = (certificate: string): boolean => {
-  try {
-    return new X509Certificate(certificate).raw.length > 0
-  } catch {
-    return false
-  }
-}
-
-const readFile = (path: string): string => {
-  try {
-    return readFileSync(path, "utf8")
-  } catch {
-    return ""
-  }
-}
 
 /** The certificates in a file; none where it can't be read, or where one of them is broken. */
 const readCertificates = (path: string): Option.Option<string> => {
-  const found = certificatesIn(readFile(path))
-  return found.length > 0 && found.every(isSound) ? Option.some(found.join("\n")) : Option.none()
+  const found = certificatesIn(textOf(path) ?? "")
+  const isSound = found.every((one) => certificateOf(one) !== undefined)
+  return found.length > 0 && isSound ? Option.some(found.join("\n")) : Option.none()
 }
 
 /**

@@ -26,7 +26,8 @@ export interface TlsFiles {
   readonly read: () => Result.Result<TlsIdentity, string>
 }
 
-const textOf = (path: string): string | undefined => {
+/** Nothing where the file cannot be read. */
+export const textOf = (path: string): string | undefined => {
   try {
     return readFileSync(path, "utf8")
   } catch {
@@ -34,7 +35,7 @@ const textOf = (path: string): string | undefined => {
   }
 }
 
-const certificateOf = (pem: string): X509Certificate | undefined => {
+export const certificateOf = (pem: string): X509Certificate | undefined => {
   try {
     return new X509Certificate(pem)
   } catch {
