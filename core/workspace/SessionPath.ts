@@ -1,4 +1,4 @@
-import { basePath, isLoopbackHost, type OpenWorkspace } from "./Workspace.ts"
+import { basePath, isOnLoopback, type OpenWorkspace } from "./Workspace.ts"
 
 /*
  * RFC 6265 §8.5: a cookie knows no port, so on a loopback host every program gets the cookies of every other one. There a
@@ -13,8 +13,7 @@ const segment = /^[A-Za-z0-9_-]{22}$/
 const everySessionPath = /\/~\/[A-Za-z0-9_-]{22}(?=\/|$)/g
 
 /** Whether sessions have a path of their own there. */
-export const hasSessionPaths = ({ issuer }: { readonly issuer: string }): boolean =>
-  isLoopbackHost(new URL(issuer).hostname)
+export const hasSessionPaths = ({ issuer }: { readonly issuer: string }): boolean => isOnLoopback(issuer)
 
 const isSessionPath = (text: string): boolean =>
   text.startsWith(`${sessionPaths}/`) && segment.test(text.slice(sessionPaths.length + 1))

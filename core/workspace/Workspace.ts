@@ -16,13 +16,18 @@ const loopbackHosts = new Set(["127.0.0.1", "[::1]", "localhost"])
 
 export const isLoopbackHost = (hostname: string): boolean => loopbackHosts.has(hostname)
 
+export const isOnLoopback = (address: string): boolean => isLoopbackHost(new URL(address).hostname)
+
+/** https, or http to this machine, where no other one can read along. */
+export const isSecure = ({ hostname, protocol }: URL): boolean =>
+  protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname))
+
 const isIssuer = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const url = new URL(text)
-  const secure = url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))
   const bare = url.username === "" && url.password === ""
   const written = url.pathname === "/" ? url.origin : url.href
-  return secure && bare && written === text && !text.endsWith("/") && !text.includes("?") && !text.includes("#")
+  return isSecure(url) && bare && written === text && !text.endsWith("/") && !text.includes("?") && !text.includes("#")
 }
 
 /** RFC 8414 §2: https (or http on this machine), no query, no fragment; here also without a slash at the end. */

@@ -30,7 +30,7 @@ import {
 import { grantMark } from "../../core/rules/Id.ts"
 import { day, hour } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { basePath, isLoopbackHost, type Workspace, withListed } from "../../core/workspace/Workspace.ts"
+import { basePath, isOnLoopback, type Workspace, withListed } from "../../core/workspace/Workspace.ts"
 import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
@@ -550,7 +550,7 @@ const examineStrangers = (settings: Settings): Finding =>
 
 /** Whether the addresses that limits count are those of callers. */
 const examineProxies = ({ trustedProxies, workspace }: Settings): Finding =>
-  trustedProxies !== noProxies || isLoopbackHost(new URL(workspace.issuer).hostname)
+  trustedProxies !== noProxies || isOnLoopback(workspace.issuer)
     ? good("proxies", trustedProxies === noProxies ? "none is trusted" : "those of TRUSTED_PROXIES say who calls")
     : doubtful(
         "proxies",

@@ -18,13 +18,7 @@ import { type ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
-import {
-  type Issuer,
-  isLoopbackHost,
-  parseIssuer,
-  type Workspace,
-  WorkspaceId
-} from "../../core/workspace/Workspace.ts"
+import { type Issuer, isSecure, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
 import type { HostPeople } from "./hostOwner.ts"
 import {
@@ -356,9 +350,7 @@ const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {
 
 const isPlace = (page: string, issuer: string): boolean => {
   if (/^\/(?![/\\])/.test(page)) return URL.canParse(page, issuer)
-  if (!URL.canParse(page)) return false
-  const { hostname, protocol } = new URL(page)
-  return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname))
+  return URL.canParse(page) && isSecure(new URL(page))
 }
 
 /** A function's HTML becomes an answer; what it throws is the server's own fault, and answered so. */

@@ -1,5 +1,5 @@
 import { type Clock, type Duration, Layer, Redacted, Result } from "effect"
-import { type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
+import { type Issuer, isSecure, parseIssuer } from "../../core/workspace/Workspace.ts"
 import { isObject, readMillis, strangerIn } from "../serve/options.ts"
 import { BadGuardOption } from "./Check.ts"
 
@@ -14,8 +14,7 @@ export const readersFor = (guard: string) => {
   const secureUrl = (option: string, text: string): Checked<URL> => {
     if (!URL.canParse(text)) return bad(option, "is no URL")
     const url = new URL(text)
-    const secure = url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))
-    return secure && url.username === "" && url.password === ""
+    return isSecure(url) && url.username === "" && url.password === ""
       ? Result.succeed(url)
       : bad(option, "has to be https, or http on this machine, without a user in it")
   }

@@ -12,6 +12,7 @@ import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import {
   type Issuer,
   isLoopbackHost,
+  isOnLoopback,
   parseIssuer,
   type Workspace,
   WorkspaceId
@@ -201,19 +202,28 @@ const variables = {
   shutdownTimeout: timeoutOf("SHUTDOWN_TIMEOUT", 0, 10_000)
 }
 
-/** Reads them all, through whatever `ConfigProvider` is there, and says of all that are wrong what is wrong. */
-export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
-  const database = databaseVariable(yield* StoreKinds)
-  const read = yield* Effect.all(
+/** Each as it is there or as it is wrong, through whatever `ConfigProvider` is there. */
+const readAll = Effect.flatMap(StoreKinds, (kinds) =>
+  Effect.all(
     {
-      ...readVariables({ ...variables, database, ...storageVariables, ...fetchVariables, ...tlsVariables }),
+      ...readVariables({
+        ...variables,
+        database: databaseVariable(kinds),
+        ...storageVariables,
+        ...fetchVariables,
+        ...tlsVariables
+      }),
       ...observeVariables
     },
     { mode: "result" }
   )
+)
 
-  const complaints = [...complaintsOf(read)]
-  // Where one of two that belong together is wrong in itself, nothing is said about the two.
+type Read = Effect.Success<typeof readAll>
+
+/** What is wrong with two of which each is right in itself. */
+const complaintsBetween = (read: Read): ReadonlyArray<Complaint> => {
+  const complaints: Array<Complaint> = []
   const both = <A, B>(a: Result.Result<A, Complaint>, b: Result.Result<B, Complaint>, check: (a: A, b: B) => void) =>
     Result.isSuccess(a) && Result.isSuccess(b) ? check(a.success, b.success) : undefined
   both(read.database, read.sealKeys, (database, keys) => {
@@ -267,18 +277,36 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     if (Option.isSome(metrics) && metrics.value.port === port) complaints.push(metricsOnPublicPort)
   })
 
-  const issuer = Result.getOrElse(read.baseUrl, () => Option.none())
+  return complaints
+}
+
+/** Reads them all, and says of all that are wrong what is wrong. */
+export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
+  const read = yield* readAll
   const tls = tlsFilesOf(
     Result.getOrElse(read.tlsCert, () => Option.none()),
     Result.getOrElse(read.tlsKey, () => Option.none()),
-    Option.getOrElse(issuer, () => "")
+    Option.getOrElse(
+      Result.getOrElse(read.baseUrl, () => Option.none()),
+      () => ""
+    )
   )
-  if (Result.isFailure(tls)) complaints.push(tls.failure)
-
-  const all = Result.all(read)
+  const complaints = [
+    ...complaintsOf(read),
+    ...complaintsBetween(read),
+    ...(Result.isFailure(tls) ? [tls.failure] : [])
+  ]
+  const all = allOf(read)
   if (Result.isFailure(all) || Result.isFailure(tls) || complaints.length > 0)
     return yield* new WrongSettings({ complaints })
-  const given = all.success
+  return settingsOf(all.success, tls.success)
+})
+
+const allOf = (read: Read) => Result.all(read)
+
+type All = Result.Result.Success<ReturnType<typeof allOf>>
+
+const settingsOf = (given: All, tls: TlsFiles | undefined): Settings => {
   const { host } = given
   const workspace = {
     id: WorkspaceId.make("default"),
@@ -330,13 +358,13 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,
     fetch: fetchOptionsOf(given.fetchAllow, given.fetchCa),
-    tls: Option.fromUndefinedOr(tls.success),
+    tls: Option.fromUndefinedOr(tls),
     accessLog: given.accessLog,
     observe: observeSettings(given),
     requestTimeout: given.requestTimeout,
     shutdownTimeout: given.shutdownTimeout
   }
-})
+}
 
 /** Every variable that the settings ask for, by name. */
 export const variableNames: Effect.Effect<ReadonlyArray<string>> = Effect.suspend(() => {
@@ -353,17 +381,15 @@ export const variableNames: Effect.Effect<ReadonlyArray<string>> = Effect.suspen
   )
 })
 
-const isLocalIssuer = (issuer: Issuer): boolean => isLoopbackHost(new URL(issuer).hostname)
-
 /** Whether only this machine reaches the server: one that listens beyond it is public, whatever its issuer says. */
 export const isLocal = ({ host, hosting, workspace }: Pick<Settings, "host" | "hosting" | "workspace">): boolean =>
-  hosting._tag === "One" && isLocalIssuer(workspace.issuer) && isLoopbackHost(hostInUrl(host))
+  hosting._tag === "One" && isOnLoopback(workspace.issuer) && isLoopbackHost(hostInUrl(host))
 
 /** Who may act for the workspace where `WORKSPACE_ACCESS` does not say it: all that register, but for a public server. */
 const accessOfPlace = (place: Pick<Settings, "host" | "hosting" | "workspace">) => {
   if (isLocal(place)) return { is: "registered", because: "HOST and BASE_URL are this machine's own" } as const
   if (place.hosting._tag !== "One") return { is: "approved", because: "WORKSPACES is set" } as const
-  const because = isLocalIssuer(place.workspace.issuer) ? "HOST is not loopback" : "BASE_URL is not loopback"
+  const because = isOnLoopback(place.workspace.issuer) ? "HOST is not loopback" : "BASE_URL is not loopback"
   return { is: "approved", because } as const
 }
 

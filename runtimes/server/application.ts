@@ -21,7 +21,7 @@ import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEnd
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
-import { isLoopbackHost } from "../../core/workspace/Workspace.ts"
+import { isOnLoopback } from "../../core/workspace/Workspace.ts"
 import { auditLog } from "./auditLog.ts"
 import { hostedBy } from "./hosting.ts"
 import type { Registration, Settings } from "./Settings.ts"
@@ -40,8 +40,6 @@ const registrationPolicy = (registration: Registration) => {
       return RegistrationPolicy.layerToken(registration.token)
   }
 }
-
-const isOnLoopback = (issuer: string): boolean => isLoopbackHost(new URL(issuer).hostname)
 
 /** On one's own machine another port is no other server: the workspace goes along. */
 export const movesByItself: MayMove = (from, { issuer }) =>
