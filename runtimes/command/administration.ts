@@ -51,6 +51,10 @@ export interface Administration {
   readonly note: (event: AuditEvent) => Effect.Effect<void>
 }
 
+/** The workspace as its record says: with the APIs that are listed and the issuers that are trusted by its owners. */
+export const opened = ({ services, workspace }: Pick<Administration, "services" | "workspace">) =>
+  services.openings.open(workspace)
+
 export const by = "command line"
 
 /** An operator names a workspace where there are several, so as not to act in one by mistake. */

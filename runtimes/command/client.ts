@@ -29,7 +29,7 @@ import { currentInstant, minute } from "../../core/rules/Instant.ts"
 import { type Policy, ProfileName } from "../../core/rules/Policy.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
-import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
+import { type Administration, administer, opened, WorkspaceFlag } from "./administration.ts"
 import { type CommandFailed, facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
 
 const authMethods = clientAuths.map(({ name }) => name)
@@ -130,7 +130,7 @@ const show = Command.make("show", { id, json }, (given) =>
 ).pipe(Command.withDescription("Show one client"))
 
 /** What is in it is for the registration to judge. */
-export const readJson = (file: string): Effect.Effect<unknown, CommandFailed> =>
+export const readJsonFile = (file: string): Effect.Effect<unknown, CommandFailed> =>
   Effect.try({
     try: (): unknown => JSON.parse(readFileSync(file, "utf8")),
     catch: () => misused(`The file ${file} cannot be read, or is no JSON.`)
@@ -149,7 +149,7 @@ const flagged = [
 
 /** More of a registration. A name that is not known is left out where a client sends it; an owner has mistyped it. */
 const readMembers = Effect.fnUntraced(function* (services: Administration["services"], file: string) {
-  const read = yield* readJson(file)
+  const read = yield* readJsonFile(file)
   if (typeof read !== "object" || read === null || Array.isArray(read)) {
     return yield* misused(`The file ${file} has to hold a JSON object.`)
   }
@@ -201,7 +201,7 @@ const create = Command.make(
   (given) =>
     administer(({ auditContext, services, workspace }) =>
       Effect.gen(function* () {
-        const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readJson(given.jwks.value) }
+        const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readJsonFile(given.jwks.value) }
         const request = {
           ...(Option.isNone(given.metadata) ? {} : yield* readMembers(services, given.metadata.value)),
           ...jwks,
@@ -318,8 +318,8 @@ const exchange = Command.make(
       Effect.gen(function* () {
         const clientId = yield* readId(given.id)
         const address = given.resource === "none" ? null : given.resource
-        const opened = yield* services.openings.open(workspace)
-        const outcome = yield* setServedResource(services, auditContext, opened, clientId, address)
+        const whole = yield* opened({ services, workspace })
+        const outcome = yield* setServedResource(services, auditContext, whole, clientId, address)
         if (outcome === "unknown") return yield* unknown
         if (outcome === "public")
           return yield* refused("A client without a secret or keys of its own may not exchange.")

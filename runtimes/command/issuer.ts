@@ -3,12 +3,9 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../core/engine/administerWorkspace.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { keysTypedOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
-import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
-import { readJson } from "./client.ts"
+import { administer, opened, WorkspaceFlag } from "./administration.ts"
+import { readJsonFile } from "./client.ts"
 import { json, misused, notFound, print, refused, table } from "./output.ts"
-
-/** As its record says: those that an owner trusts. */
-const opened = ({ services, workspace }: Administration) => services.openings.open(workspace)
 
 const described = ({ clients, domains, issuer, keys, people, resources, scopes, takes }: TrustedIssuer) => ({
   issuer,
@@ -71,7 +68,7 @@ interface Given {
 const typedOf = Effect.fnUntraced(function* (given: Given) {
   return {
     issuer: given.address,
-    ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readJson(given.jwks.value) }),
+    ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readJsonFile(given.jwks.value) }),
     jwksUri: Option.getOrUndefined(given.jwksUri),
     clients: given.client,
     scopes: namesIn(Option.getOrElse(given.scope, () => "")),

@@ -3,11 +3,8 @@ import { Argument, Command, Flag } from "effect/cli"
 import { addResource, removeResource } from "../../core/engine/administerWorkspace.ts"
 import { AccessTokenFormat, type ResourceDefinition } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
-import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
+import { administer, opened, WorkspaceFlag } from "./administration.ts"
 import { json, notFound, print, table } from "./output.ts"
-
-/** As its record says: what is configured, and what an owner listed. */
-const opened = ({ services, workspace }: Administration) => services.openings.open(workspace)
 
 const described = (one: ResourceDefinition, configured: boolean) => ({
   at: one.at,
