@@ -69,7 +69,7 @@ export const goingAway: HttpResponse = secretJson(
 
 const answerOf = <E>(exit: Exit.Exit<HttpResponse, E>): HttpResponse => (Exit.isSuccess(exit) ? exit.value : goingAway)
 
-const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
+export const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
 /** What a runtime's layers hold, once they are built. */
 interface Known {

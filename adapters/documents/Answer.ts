@@ -28,7 +28,7 @@ export const headersOfForm = (form: string) => ({
 
 const json = /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i
 
-const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
+export const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
 
 /** Why an answer is turned down before its body is read. */
 export const faultOfHead = ({ header, status }: Head, { longest }: DocumentLimits): DocumentFault | undefined => {

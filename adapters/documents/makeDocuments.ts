@@ -1,8 +1,8 @@
 import { Clock, Effect, Fiber, Result, type Scope } from "effect"
 import { LruMap, SizedLruMap } from "../../core/cache/LruMap.ts"
-import { type Document, DocumentFault, type DocumentLimits, type Documents } from "../../core/ports/Documents.ts"
+import type { Document, DocumentFault, DocumentLimits, Documents } from "../../core/ports/Documents.ts"
 import { hasPassed, type Instant, instantOf } from "../../core/rules/Instant.ts"
-import { type Answer, freshUntil, jsonText } from "./Answer.ts"
+import { type Answer, fault, freshUntil, jsonText } from "./Answer.ts"
 import type { AllowList } from "./FetchOptions.ts"
 import { readTarget, type Target } from "./Target.ts"
 
@@ -41,7 +41,6 @@ interface Share {
 
 const mostShares = 10_000
 
-const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
 const busy = fault("busy")
 const notJson = fault("not_json")
 const unreachable = fault("unreachable")

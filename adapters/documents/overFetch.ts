@@ -1,13 +1,11 @@
 import { Effect, Result } from "effect"
-import { DocumentFault } from "../../core/ports/Documents.ts"
-import { type Answer, Body, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
+import type { DocumentFault } from "../../core/ports/Documents.ts"
+import { type Answer, Body, fault, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
 import type { FetchOptions } from "./FetchOptions.ts"
 import { type Exchanges, type Get, makeDocuments } from "./makeDocuments.ts"
 import type { Target } from "./Target.ts"
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
-
-const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
 
 const headOf = ({ headers, status, type }: Response): Head => ({
   // What a browser's fetch makes of a redirect that is not followed.

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http"
 import type { PeerCertificate, SecureContext } from "node:tls"
 import { Effect } from "effect"
-import { DocumentFault, type DocumentLimits } from "../../core/ports/Documents.ts"
-import { type Answer, Body, faultOfHead, type Head, headersOfForm, requestHeaders } from "./Answer.ts"
+import type { DocumentFault, DocumentLimits } from "../../core/ports/Documents.ts"
+import { type Answer, Body, fault, faultOfHead, type Head, headersOfForm, requestHeaders } from "./Answer.ts"
 import { certificatesIn, type FetchOptions } from "./FetchOptions.ts"
 import { type Exchanges, makeDocuments } from "./makeDocuments.ts"
 import { isPublicAddress } from "./publicAddress.ts"
@@ -26,7 +26,6 @@ export interface Network {
   readonly dial: (address: string, port: number) => { readonly host: string; readonly port: number }
 }
 
-const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
 const unreachable = fault("unreachable")
 
 /** The answers in one family, and none where there is none. */

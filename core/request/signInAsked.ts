@@ -4,7 +4,7 @@ import { type AuthenticationAsked, isTooOld, isTooWeak, mayBe } from "../grant/A
 import type { Call, Services } from "../http/Route.ts"
 import { addressOf, returnUrlOf } from "../http/returnUrl.ts"
 import type { SignedIn, SignInAsked, SignInHints } from "../ports/ResourceOwner.ts"
-import { hasPassed, Instant, later } from "../rules/Instant.ts"
+import { hasPassed, Instant, later, secondsOf } from "../rules/Instant.ts"
 import type { Prompts } from "../rules/Prompt.ts"
 import { sameDigest } from "../rules/Secret.ts"
 import type { SealKey } from "../token/KeyRing.ts"
@@ -88,13 +88,12 @@ export const asksForLogin = (address: string): boolean => {
 }
 
 /** Some hosts know it to the second only. */
-const inSeconds = (at: Instant): number => Math.floor(at / 1000)
 
 /** A host that does not say when a person signed in still has another session after it. */
 const isSince = (stamp: Stamp, signedIn: SignedIn): boolean =>
   signedIn.authenticatedAt === undefined
     ? markOf(signedIn) !== stamp.session
-    : inSeconds(signedIn.authenticatedAt) >= inSeconds(stamp.at)
+    : secondsOf(signedIn.authenticatedAt) >= secondsOf(stamp.at)
 
 const isAnother = (about: AuthenticationAsked, { user }: SignedIn): boolean => !mayBe(about, user)
 

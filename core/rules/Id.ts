@@ -38,6 +38,7 @@ export const markLength = 8
 export const grantMark = (id: GrantId): string => id.slice(0, markLength)
 
 export const readClientId = Schema.decodeUnknownOption(ClientId)
+export const readUserId = Schema.decodeUnknownOption(UserId)
 
 /** Writes the bytes of an id; one that came through its brand always has them. */
 export const writeId = (id: GrantId | AuthorizationRequestId, bytes: Uint8Array, at: number): void => {

@@ -17,7 +17,9 @@ import {
   freshKey,
   holds,
   LawBroken,
-  recordAt
+  range,
+  recordAt,
+  together
 } from "./StorageLaw.ts"
 
 /** Of stores that have `insertAndReplace`; of any other it promises nothing. */
@@ -51,10 +53,6 @@ const untaken = (
   )
 
 const drawAdded = (draw: Draw): NewRecord => recordAt(freshKey(draw, "once"), { n: draw.below(9) }, { expiresAt: 4e12 })
-
-const together = { concurrency: "unbounded", discard: true } as const
-
-const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 /** Around the sizes at which stores and drivers like to divide a batch. */
 const sizes = [2, 5, 40, 150]

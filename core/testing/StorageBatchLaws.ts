@@ -1,11 +1,17 @@
 import { Effect } from "effect"
 import { type Kind, type NewRecord, Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import type { Draw } from "./Draw.ts"
-import { expect, expectGone, expectListed, expectStored, holds, listOf, recordAt } from "./StorageLaw.ts"
-
-const together = { concurrency: "unbounded", discard: true } as const
-
-const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+import {
+  expect,
+  expectGone,
+  expectListed,
+  expectStored,
+  holds,
+  listOf,
+  range,
+  recordAt,
+  together
+} from "./StorageLaw.ts"
 
 interface Swap {
   readonly expected: number

@@ -50,6 +50,11 @@ export const withSeed =
 export const expect = (kept: boolean, broken: () => string): Effect.Effect<void, LawBroken> =>
   kept ? Effect.void : Effect.fail(new LawBroken({ message: broken() }))
 
+export const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+/** All at once, for what they do. */
+export const together = { concurrency: "unbounded", discard: true } as const
+
 /** A key in a workspace where no other law writes. */
 export const freshKey = (draw: Draw, kind: Kind = "grant"): RecordKey => ({
   workspace: draw.workspace(),

@@ -1,8 +1,6 @@
 import { Effect } from "effect"
 import { Storage } from "../ports/Storage.ts"
-import { allPages, expect, expectListed, freshKey, holds, listOf, recordAt, sameRecord } from "./StorageLaw.ts"
-
-const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+import { allPages, expect, expectListed, freshKey, holds, listOf, range, recordAt, sameRecord } from "./StorageLaw.ts"
 
 /** In the order that `<` gives strings: by code unit, so that 😀 (D83D DE00) stands before U+FF5E. */
 const inOrder = [

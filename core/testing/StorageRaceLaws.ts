@@ -13,10 +13,11 @@ import {
   holds,
   type LawBroken,
   listOf,
+  range,
   recordAt
 } from "./StorageLaw.ts"
 
-const together = { concurrency: "unbounded" } as const
+const atOnce = { concurrency: "unbounded" } as const
 
 const takenOrNot = (write: Effect.Effect<void, Conflict | StorageUnavailable>) =>
   Effect.as(write, true).pipe(Effect.catchTag("Conflict", () => Effect.succeed(false)))
@@ -25,13 +26,11 @@ const takenOrNot = (write: Effect.Effect<void, Conflict | StorageUnavailable>) =
 const onlyWinner = Effect.fnUntraced(function* (
   rivals: ReadonlyArray<Effect.Effect<void, Conflict | StorageUnavailable>>
 ) {
-  const taken = yield* Effect.forEach(rivals, takenOrNot, together)
+  const taken = yield* Effect.forEach(rivals, takenOrNot, atOnce)
   const winners = taken.flatMap((won, index) => (won ? [index] : []))
   yield* expect(winners.length === 1, () => `${winners.length} of ${rivals.length} rivals won`)
   return winners[0] ?? -1
 })
-
-const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 const insertsRace = (count: number) => (draw: Draw) =>
   Effect.gen(function* () {
@@ -87,7 +86,7 @@ export const raceLaws = [
       yield* Effect.forEach(
         range(20),
         () => Effect.forEach(range(5), () => increment(counter, 100, () => draw.below(2) === 0)),
-        together
+        atOnce
       )
       yield* expectStored({ ...counter, body: 100 }, 101)
     })
@@ -98,7 +97,7 @@ export const raceLaws = [
       const store = yield* Storage
       const key = freshKey(draw)
       const records = range(60).map((n) => recordAt({ ...key, id: `id-${n}` }, { n }, { owner: `owner-${n % 3}` }))
-      yield* Effect.forEach(records, (record) => store.insert(record), together)
+      yield* Effect.forEach(records, (record) => store.insert(record), atOnce)
       // A third is replaced at the right version, a third at a wrong one, a third removed, all at once.
       yield* Effect.forEach(
         records,
@@ -107,7 +106,7 @@ export const raceLaws = [
           if (n % 3 === 1) return expectConflict(store.replace(2, record), "a replace at a wrong version")
           return store.remove(record)
         },
-        together
+        atOnce
       )
       yield* Effect.forEach(
         records,
@@ -116,7 +115,7 @@ export const raceLaws = [
           if (n % 3 === 1) return expectStored(record, 1)
           return expectGone(record)
         },
-        together
+        atOnce
       )
     })
   ),
@@ -131,11 +130,11 @@ export const raceLaws = [
           (["grant", "session"] as const).map((kind) => ({ ...key, workspace, kind }))
         )
         const records = keys.map((key, n) => recordAt(key, { n }, { owner: `owner-${n}` }))
-        yield* Effect.forEach(records, (record) => store.insert(record), together)
-        yield* Effect.forEach(records, (record) => expectStored(record, 1), together)
+        yield* Effect.forEach(records, (record) => store.insert(record), atOnce)
+        yield* Effect.forEach(records, (record) => expectStored(record, 1), atOnce)
         const swapped = records.map((record, n) => ({ ...record, body: { swapped: n } }))
-        yield* Effect.forEach(swapped, (record) => store.replace(1, record), together)
-        yield* Effect.forEach(swapped, (record) => expectStored(record, 2), together)
+        yield* Effect.forEach(swapped, (record) => store.replace(1, record), atOnce)
+        yield* Effect.forEach(swapped, (record) => expectStored(record, 2), atOnce)
       })
   ),
 
@@ -150,7 +149,7 @@ export const raceLaws = [
           store.remove(record),
           takenOrNot(store.replace(1, { ...record, body: { n: 2 } }))
         ],
-        together
+        atOnce
       )
       yield* expectGone(record)
       yield* expectListed(listOf(record), [])
@@ -167,10 +166,10 @@ export const raceLaws = [
           const record = recordAt({ ...key, id: `${key.id}${n}` }, { n })
           return Effect.andThen(
             store.insert(record),
-            Effect.all([expectStored(record, 1), expectStored(record, 1)], together)
+            Effect.all([expectStored(record, 1), expectStored(record, 1)], atOnce)
           )
         },
-        together
+        atOnce
       )
     })
   ),
@@ -186,7 +185,7 @@ export const raceLaws = [
           makeOpenings({ storage, entropy, audit, staleness: 0 }, neverMoves).open({ id, issuer, name: "law" })
         )
       const issuers = range(6).map((n) => Issuer.make(`https://${n}.example`))
-      const opened = yield* Effect.forEach(issuers, open, together)
+      const opened = yield* Effect.forEach(issuers, open, atOnce)
       const winner =
         issuers[yield* onlyWinner(opened.map((one) => (Result.isSuccess(one) ? Effect.void : new Conflict())))]
       const isRefused = (one: (typeof opened)[number], by: Issuer | undefined) =>

@@ -1,14 +1,8 @@
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { install } from "../launch/launch.mjs"
+import { giveUp, install } from "../launch/launch.mjs"
 import { root } from "../launch/root.mjs"
 import { compile } from "./compile.mjs"
-
-/** @type {(line: string, status: number) => never} */
-const giveUp = (line, status) => {
-  process.stderr.write(`${line}\n`)
-  process.exit(status)
-}
 
 const asked = () => {
   try {

@@ -1,11 +1,11 @@
-import { Effect, Option, Redacted, Schema } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { collectAll } from "../../core/engine/lists.ts"
 import { type Active, normaliseEmail } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
 import { readPlace, removePlace, setPlace } from "../../core/people/places.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
-import { UserId } from "../../core/rules/Id.ts"
+import { readUserId } from "../../core/rules/Id.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { scopesOf } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, by, WorkspaceFlag } from "./administration.ts"
@@ -95,11 +95,9 @@ const described = (account: Active) => ({
   places: account.places ?? []
 })
 
-const readUser = Schema.decodeUnknownOption(UserId)
-
 export const findUser = ({ accounts, workspace }: Administration, text: string) =>
   Effect.gen(function* () {
-    const [normal, id] = [normaliseEmail(text), readUser(text)]
+    const [normal, id] = [normaliseEmail(text), readUserId(text)]
     const byEmail = normal === undefined ? undefined : yield* accounts.book.byEmail(workspace.id, normal)
     if (byEmail !== undefined) return byEmail
     const byId = Option.isNone(id) ? undefined : yield* accounts.book.findActive(workspace.id, id.value)

@@ -6,7 +6,7 @@ import { type Ending, endAll, endGrant } from "../../core/engine/administerGrant
 import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
-import { type GrantId, grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
+import { type GrantId, grantMark, PlaceId, readUserId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
@@ -80,15 +80,13 @@ const readEnding = (method: string, which: EndAll): Effect.Effect<Ending | undef
     : Effect.succeed(Option.getOrUndefined(readIds(which)))
 }
 
-const readUser = Schema.decodeUnknownOption(UserId)
-
 const noGrants: GrantList = () => Effect.succeed({ values: [], next: undefined })
 
 export const grantsApi = (administration: Administration): GrantsApi => {
   const { auditContext, run, scan, services, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
-    const id = readUser(user)
+    const id = readUserId(user)
     return Option.isNone(id) ? noGrants : (page) => services.grants.ofUser(workspace.id, id.value, page)
   }
 
@@ -161,7 +159,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       if (typeof given !== "string") {
         return run(Effect.fail(badArgument("grants.endSession session", "has to be the text that `signedIn` gives")))
       }
-      const id = readUser(user)
+      const id = readUserId(user)
       if (Option.isNone(id)) return Promise.resolve()
       const why = "by_user"
       const ended = (grant: GrantId) =>

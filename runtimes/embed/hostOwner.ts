@@ -11,7 +11,7 @@ import {
 } from "../../core/ports/ResourceOwner.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { standardClaims } from "../../core/rules/Claims.ts"
-import { PlaceId, UserId } from "../../core/rules/Id.ts"
+import { PlaceId, readUserId, type UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { ScopeName } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -135,10 +135,8 @@ const asked = <A>(option: string, ask: () => A | Promise<A>): Effect.Effect<A, S
 const readInstant = Schema.decodeUnknownOption(Instant)
 const isTexts = Schema.is(Schema.Array(Schema.String))
 
-const readUser = Schema.decodeUnknownOption(UserId)
-
 const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailable> => {
-  const user = readUser(person.user)
+  const user = readUserId(person.user)
   if (Option.isNone(user)) return away("owner.signedIn", "user is not 1 to 128 printable characters without a space")
   if (typeof person.session !== "string" || person.session === "") {
     return away("owner.signedIn", "session is missing: forms have to be bound to one")
@@ -270,7 +268,7 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
         asked("owner.asserted", () => ask({ ...assertion, make }, id)),
         (told): Effect.Effect<Option.Option<UserId>, StorageUnavailable> => {
           if (told === null || told === undefined) return Effect.succeedNone
-          const user = readUser(told)
+          const user = readUserId(told)
           return Option.isSome(user)
             ? Effect.succeed(user)
             : away("owner.asserted", "the user is not 1 to 128 printable characters without a space")

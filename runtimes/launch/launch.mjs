@@ -5,10 +5,10 @@ import { ensureInstalled } from "./ensureInstalled.mjs"
 import { findBun } from "./findBun.mjs"
 import { root } from "./root.mjs"
 
-/** @type {(line: string) => never} */
-const giveUp = (line) => {
+/** @type {(line: string, status?: number) => never} */
+export const giveUp = (line, status = 1) => {
   process.stderr.write(`${line}\n`)
-  process.exit(1)
+  process.exit(status)
 }
 
 /**

@@ -1,15 +1,9 @@
 import { spawnSync } from "node:child_process"
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { install } from "../launch/launch.mjs"
+import { giveUp, install } from "../launch/launch.mjs"
 import { root } from "../launch/root.mjs"
 import { manifest, rooms } from "./manifest.mjs"
-
-/** @type {(line: string, status: number) => never} */
-const giveUp = (line, status) => {
-  process.stderr.write(`${line}\n`)
-  process.exit(status)
-}
 
 /**
  * @param {string} folder

@@ -13,7 +13,12 @@ import type { Signatures } from "../../ports/Signatures.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
-import type { InvalidClient, InvalidClientMetadata, InvalidRequest, PortUnavailable } from "../../rules/Refusal.ts"
+import {
+  InvalidClient,
+  type InvalidClientMetadata,
+  type InvalidRequest,
+  type PortUnavailable
+} from "../../rules/Refusal.ts"
 import type { Credential } from "../../rules/Secret.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 
@@ -43,6 +48,9 @@ export interface AuthPorts {
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
 }
+
+export const unreadable = Result.fail(new InvalidClient({ reason: "unreadable", triedHeader: true }))
+export const noneShown = Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
 
 /** What a request shows of one method; at the least, whose it says that it is. */
 export interface Shown {

@@ -12,7 +12,7 @@ import { allowances } from "../../ports/Limiter.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import { InvalidClient, InvalidRequest, type PortUnavailable, type TooManyRequests } from "../../rules/Refusal.ts"
 import { keySchemes } from "../presented/Presentation.ts"
-import type { AuthRequest, Claim, ClientAuth, ProofFault } from "./ClientAuth.ts"
+import { type AuthRequest, type Claim, type ClientAuth, noneShown, type ProofFault, unreadable } from "./ClientAuth.ts"
 
 /*
  * RFC 6749 §2.3: a walk over the rows of client authentications. It is on the path of every token request, so a row that
@@ -68,9 +68,7 @@ export const authMetadata = (
   }
 }
 
-const unreadable = Result.fail(new InvalidClient({ reason: "unreadable", triedHeader: true }))
 const unknown = Result.fail(new InvalidClient({ reason: "unknown", triedHeader: false }))
-const nothingShown = Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
 const twoMethods = Result.fail(
   new InvalidRequest({
     reason: "two_client_credentials",
@@ -107,7 +105,7 @@ const onlyNamed = (clientAuths: ReadonlyMap<string, ClientAuth>, request: AuthRe
     const claim = row.proves ? undefined : row.claim(request)
     if (claim !== undefined) return claim
   }
-  return nothingShown
+  return noneShown
 }
 
 type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | PortUnavailable | StorageUnavailable

@@ -7,7 +7,7 @@ import { asItCame, formDecoded } from "../../http/form.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest } from "../../rules/Refusal.ts"
 import { hashOf } from "../../rules/Secret.ts"
-import { clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
+import { clientAuth, type ProofFault, type Shown, unreadable } from "./ClientAuth.ts"
 import { StoredPublic } from "./none.ts"
 
 /** What the header shows. A secret's text goes no further than where it was read. */
@@ -46,8 +46,6 @@ const formDecode = (text: string): string | undefined => {
     return undefined
   }
 }
-
-const unreadable = Result.fail(new InvalidClient({ reason: "unreadable", triedHeader: true }))
 
 const readBasic = (header: string): Result.Result<{ readonly id: string; readonly secret: string }, InvalidClient> => {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1]

@@ -1,17 +1,14 @@
 import { Result, Schema } from "effect"
 import { registerSecret, StoredSecret } from "../../client/ClientSecret.ts"
 import { asItCame } from "../../http/form.ts"
-import { InvalidClient } from "../../rules/Refusal.ts"
 import { hashOf } from "../../rules/Secret.ts"
-import { clientAuth, type Shown } from "./ClientAuth.ts"
+import { clientAuth, noneShown, type Shown } from "./ClientAuth.ts"
 import { proveSecret } from "./secretBasic.ts"
 
 /** What the body shows. A secret's text goes no further than where it was read. */
 interface ShownPost extends Shown {
   readonly hash: Uint8Array
 }
-
-const nameless = Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
 
 /** RFC 6749 §2.3.1: id and secret in the body. */
 export const secretPost = clientAuth<ShownPost, StoredSecret>({
@@ -27,7 +24,7 @@ export const secretPost = clientAuth<ShownPost, StoredSecret>({
   shown: ({ named, sent }) => {
     const secret = asItCame(sent, "client_secret")
     if (secret === undefined) return undefined
-    return named === undefined ? nameless : Result.succeed({ id: named, hash: hashOf(secret) })
+    return named === undefined ? noneShown : Result.succeed({ id: named, hash: hashOf(secret) })
   },
   stored: StoredSecret,
   register: (_, drawn, kept) => Result.succeed(registerSecret("client_secret_post", drawn, kept)),

@@ -1,6 +1,7 @@
 import { Effect, Exit } from "effect"
 import type { Audit, AuditEvent } from "../../../core/ports/Audit.ts"
 import type { Conflict, Kind, Storage, StorageUnavailable, Taken } from "../../../core/ports/Storage.ts"
+import { isDone } from "../../../core/serve.ts"
 import { type Count, countsBy, type Meters, type Spread } from "./Meters.ts"
 
 /** Counts what happened, by what the audit is told of it. */
@@ -128,8 +129,6 @@ const note = <A, E extends Taken | Conflict | StorageUnavailable>(
   calls.took.add((performance.now() - start) / 1000)
   outcomeOf(calls, exit).value++
 }
-
-const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
 /** What is there at once stays so: the core answers such a request without a fiber's turn. */
 const measured = <A, E extends Taken | Conflict | StorageUnavailable>(
