@@ -52,7 +52,7 @@ export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tesse
 // The ports: what a host provides
 
 export { Audit, type AuditEntry, type AuditEvent } from "./ports/Audit.ts"
-export { ClientKeys, type KeySource, KeysFault } from "./ports/ClientKeys.ts"
+export { ClientKeys, type FetchedKeySource, type KeySource, KeysFault } from "./ports/ClientKeys.ts"
 export { type Document, DocumentFault, type DocumentLimits, Documents } from "./ports/Documents.ts"
 export { Entropy } from "./ports/Entropy.ts"
 export { type Allowance, Limiter, type LimitKey } from "./ports/Limiter.ts"

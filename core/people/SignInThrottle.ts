@@ -62,8 +62,8 @@ const share = (name: string, burst: number, refill: Millis, most = Number.POSITI
   }
 }
 
-/** The /48 of an IPv6 network; an IPv4 address is its own region. */
-const regionOf = (network: string): string => network.replace(/^([^:]*:[^:]*:[^:]*):.*$/, "$1")
+/** The /48 of an IPv6 network; an IPv4 address is its own region. Records lie under this text, which is not the limiter's. */
+const regionKey = (network: string): string => network.replace(/^([^:]*:[^:]*:[^:]*):.*$/, "$1")
 
 const refused = (limit: string, wait: Millis): TooManyRequests =>
   new TooManyRequests({ limit, retryAfterSeconds: Math.ceil(wait / 1000) })
@@ -94,13 +94,13 @@ export class SignInThrottle {
 
     const loginWait = this.#logins.wait(workspace, login, now)
     const isFirst = network !== undefined && this.#pairs.count(workspace, `${login} ${network}`, now) === 0
-    if (loginWait > 0 && !(isFirst && this.#isWelcome(workspace, `${login} ${regionOf(network)}`, now))) {
+    if (loginWait > 0 && !(isFirst && this.#isWelcome(workspace, `${login} ${regionKey(network)}`, now))) {
       return refused("sign_in_login", loginWait)
     }
     if (network !== undefined) {
       const networkWait = this.#networks.wait(workspace, network, now)
       if (networkWait > 0) return refused("sign_in_network", networkWait)
-      const regionWait = this.#around.wait(workspace, regionOf(network), now)
+      const regionWait = this.#around.wait(workspace, regionKey(network), now)
       if (regionWait > 0) return refused("sign_in_network_region", regionWait)
       const steep = this.#climb(this.#pairs, "sign_in_pair", attempt, now)
       if (steep !== undefined) return steep
@@ -158,7 +158,7 @@ export class SignInThrottle {
   /** The shares of where an attempt comes from. */
   #placesOf(network: string | undefined): ReadonlyArray<readonly [FailureTable, string]> {
     if (network === undefined) return []
-    const region = regionOf(network)
+    const region = regionKey(network)
     const own = [this.#networks, network] as const
     return region === network ? [own] : [own, [this.#around, region]]
   }
