@@ -1,4 +1,7 @@
-/** `tessera`: an authorization server in one call, for a host with users and a store. `tessera/core` has its parts. */
+/**
+ * `tessera`: an authorization server in one call, for a host with users and a store. `tessera/core` has its parts. Types
+ * that are members of these go by them, as `CreateOptions["dpop"]`.
+ */
 
 export { SecretRefused } from "../core/client/ClientSecret.ts"
 export { OtherIssuer } from "../core/engine/Openings.ts"
@@ -8,7 +11,6 @@ export { StorageUnavailable } from "../core/ports/Storage.ts"
 export { Contended, InvalidClientMetadata, InvalidRedirectUri } from "../core/rules/Refusal.ts"
 export type { Mount } from "../core/serve.ts"
 export type { ThemeOptions } from "../core/workspace/Theme.ts"
-export type { PageOf, Paging } from "./embed/Administration.ts"
 export type { ApiKey, ApiKeysApi, NewApiKey } from "./embed/apiKeys.ts"
 export type { ClientMetadata, ClientsApi, NewClient, RegisteredClient } from "./embed/clients.ts"
 export {
@@ -21,11 +23,7 @@ export type { GrantsApi, UserGrant } from "./embed/grants.ts"
 export type { HostPeople, HostPerson, HostRequest } from "./embed/hostOwner.ts"
 export type {
   CreateOptions,
-  DpopOption,
-  Extra,
-  FetchOption,
   HostingOptions,
-  LifetimeOptions,
   ResourceOption,
   ScopeOption,
   TrustedIssuerOption,
