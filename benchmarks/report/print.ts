@@ -116,8 +116,10 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
     verdict.figure,
     verdict.what,
     verdict.within === undefined ? verdict.shown : `${verdict.shown} (${verdict.within})`,
-    `${verdict.wanted}${notReached[verdict.outcome]}${verdict.aim === undefined ? "" : ", short of its aim"}`,
-    verdict.floor ?? ""
+    `${verdict.wanted}${notReached[verdict.outcome]}`,
+    verdict.floor ?? "",
+    verdict.aim ?? "",
+    String(verdict.measured ?? "")
   ])
   const results = report.results.filter(({ part }) => shown.has(part))
   const contests = new Map<string, Array<string>>()
@@ -141,9 +143,10 @@ wholly: on a host of twice the speed, what had taken 0.9 of a floor took 1.2. Be
 one lies in 19 of 20 cases. Between the least and the greatest round of a figure lay ${(200 * unrest).toFixed(0)} % of its median, in the
 middle over all figures: on a host that others disturb, single ratios say less.
 
-${markdown(["workload", "figure", "of what to what", "ratio", "aim", "floor"], ratios)}
+${markdown(["workload", "figure", "of what to what", "ratio", "held", "floor", "short of", "before"], ratios)}
 
-${shortTable(verdicts)}
+Where an aim stands under "short of", what is held is what was reached, which stands under "before".
+
 The same run in figures: CPU µs per request and, in brackets, requests per second; medians over the rounds, 64 connections.
 
 ${[cells(figuresHead), cells(figuresHead.map(() => "---")), ...figures].join("\n")}
