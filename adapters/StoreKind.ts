@@ -16,7 +16,7 @@ export interface Opening {
 }
 
 /** Migrations by hand. */
-export interface Migrator {
+interface Migrator {
   /** Whether a server's start migrates too. */
   readonly atStart: boolean
   readonly plan: Effect.Effect<

@@ -10,7 +10,7 @@ import { readTarget, type Target } from "./Target.ts"
 export type Get = (target: Target, limits: DocumentLimits) => Effect.Effect<Answer, DocumentFault>
 
 /** The same with a form, of whose answer the status is told alone. */
-export type Post = (target: Target, form: string) => Effect.Effect<number, DocumentFault>
+type Post = (target: Target, form: string) => Effect.Effect<number, DocumentFault>
 
 /** Both ways of asking. */
 export interface Exchanges {

@@ -50,7 +50,7 @@ export const warningText = (warning: DurabilityWarning): string => {
   }
 }
 
-export interface Tolerance {
+interface Tolerance {
   readonly allowEviction: boolean
   /** Each write waits for a replica, so a failover to it loses none. */
   readonly waitForReplica?: boolean

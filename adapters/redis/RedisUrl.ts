@@ -31,18 +31,18 @@ interface Common {
   readonly login: Login
 }
 
-export interface SingleTarget extends Common {
+interface SingleTarget extends Common {
   readonly kind: "single"
   readonly address: Address
   readonly database: number
 }
 
-export interface ClusterTarget extends Common {
+interface ClusterTarget extends Common {
   readonly kind: "cluster"
   readonly nodes: ReadonlyArray<Address>
 }
 
-export interface SentinelTarget extends Common {
+interface SentinelTarget extends Common {
   readonly kind: "sentinel"
   readonly sentinels: ReadonlyArray<Address>
   readonly sentinelLogin: Login

@@ -43,7 +43,7 @@ export const RegistrationRequest = Schema.Struct({
 export type RegistrationRequest = typeof RegistrationRequest.Type
 
 /** What of a server's tables decides which registrations it reads. */
-export interface RegistrationRows {
+interface RegistrationRows {
   readonly clientAuths: ReadonlyMap<string, { readonly members?: Schema.Struct.Fields }>
   readonly clientMembers: ReadonlyArray<Pick<ClientMember, "name" | "schema">>
 }

@@ -46,7 +46,7 @@ const madeOf = (sealer: Sealer, key: SealKey, place: Place, identifier: SealedId
 }
 
 /** A registration that was answered, and of which nothing is kept. */
-export interface SealedRegistration {
+interface SealedRegistration {
   readonly brought: Brought
   readonly secret: Redacted.Redacted<string> | undefined
   readonly registrationToken: Redacted.Redacted<string>

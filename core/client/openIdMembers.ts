@@ -79,7 +79,7 @@ const subjectType = clientMember({
 })
 
 /** OpenID Connect Core §3.1.2.1: seconds, up to a hundred years: no session lasts longer. */
-export const MaxAge = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_155_760_000 }))
+const MaxAge = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_155_760_000 }))
 
 export const defaultMaxAge = clientMember({ name: "default_max_age", schema: MaxAge })
 export const requireAuthTime = clientMember({ name: "require_auth_time", schema: Schema.Boolean })

@@ -272,7 +272,7 @@ export interface Registered {
 }
 
 /** What a client takes of a store, in bytes of JSON. */
-export const longestRecord = 8 * 1024
+const longestRecord = 8 * 1024
 /**
  * Of it, for what comes to the record later: its version, the name of the write, times, and what an owner does:
  * an answer, another secret, a profile, how tokens are written. An address is no part of that.

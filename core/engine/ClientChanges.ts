@@ -61,7 +61,7 @@ const changesIn = ({ body }: StoredRecord): Result.Result<Changes, StorageUnavai
   })
 
 /** Which clients to forget: those, or all of the workspace. */
-export type Forget = (workspace: WorkspaceId, clients: ReadonlyArray<ClientId> | "all") => void
+type Forget = (workspace: WorkspaceId, clients: ReadonlyArray<ClientId> | "all") => void
 
 /** How processes over one store tell each other which clients they changed. */
 export interface ClientChanges {

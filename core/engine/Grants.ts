@@ -102,7 +102,7 @@ type ProofFault = InvalidDpopProof | PortUnavailable | StorageUnavailable
 type Unproven = () => Effect.Effect<void, TooManyRequests>
 
 /** A request to the token endpoint, its form read by the row of its grant type. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly by: AuthenticatedClient
   readonly form: Parameters<GrantType["grantOf"]>[0]
   readonly resources: Resources | null
@@ -190,7 +190,7 @@ export type DevicePoll = (
 ) => ReturnType<Sources["approved"]>
 
 /** What it takes to decide about grants, to keep them, and to seal what they issue. */
-export interface GrantsParts {
+interface GrantsParts {
   readonly records: Records<Grant>
   readonly once: Once
   readonly clients: Clients

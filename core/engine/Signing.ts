@@ -83,7 +83,7 @@ export interface Signing {
   readonly keep: (workspace: Workspace, now: Instant) => Effect.Effect<void, SigningFault>
 }
 
-export interface SigningParts {
+interface SigningParts {
   readonly storage: Storage["Service"]
   readonly entropy: Entropy["Service"]
   readonly keys: Keys["Service"]

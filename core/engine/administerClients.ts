@@ -158,7 +158,7 @@ export const setClientEnabled = Effect.fn("engine.setClientEnabled")(
 )
 
 /** A secret that was made, as text this once, and all that work from now on. */
-export interface NewSecret {
+interface NewSecret {
   readonly text: Redacted.Redacted<string>
   readonly live: ReadonlyArray<LiveSecret>
 }

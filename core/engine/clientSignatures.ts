@@ -20,7 +20,7 @@ interface Ports {
 }
 
 /** Whose signature it has to be, and what its header says of it, unverified. */
-export interface SignedBy {
+interface SignedBy {
   readonly workspace: WorkspaceId
   readonly client: ClientIdentifier
   readonly source: KeySource

@@ -23,7 +23,7 @@ export interface Connection {
 }
 
 /** What decides now whether a grant still connects. */
-export interface Standards {
+interface Standards {
   readonly policy: Policy
   readonly now: Instant
   /** Whom the workspace trusts; asked about grants that an issuer asserted, and about no others. */

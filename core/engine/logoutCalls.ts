@@ -175,7 +175,7 @@ export const failed = (queue: LogoutQueue, by: string, { id }: LogoutCall, now: 
 }
 
 /** Why a call was given up. */
-export type GivenUp = "refused" | "not_delivered" | "no_address"
+type GivenUp = "refused" | "not_delivered" | "no_address"
 
 /** What came of one attempt: the status of an answer, or why there is none. */
 export type Attempted =

@@ -79,7 +79,7 @@ export const keptAt: KeysAt = (keys, now) => keys.keys.filter((key) => isNeeded(
 export const signingAt = ({ keys }: SigningKeys, algorithm: Algorithm, now: Instant): SigningKey | undefined =>
   keys.findLast((key) => key.algorithm === algorithm && hasPassed(key.signsFrom, now))
 
-export type SigningState = "next" | "current" | "retired"
+type SigningState = "next" | "current" | "retired"
 
 export const stateAt = (keys: SigningKeys, key: SigningKey, now: Instant): SigningState => {
   if (!hasPassed(key.signsFrom, now)) return "next"

@@ -210,7 +210,7 @@ export const isConnected = (grant: Grant, policy: Policy, now: Instant): grant i
 }
 
 /** Where a refresh token stands in its grant's line. */
-export type PlaceInLine = "current" | "retried" | "reused" | "ahead"
+type PlaceInLine = "current" | "retried" | "reused" | "ahead"
 
 /**
  * RFC 9700 §4.14.2: a spent token that comes back is theft; but a client that lost an answer, or that has two tabs,

@@ -18,7 +18,7 @@ export class BadKeyTerms extends Schema.TaggedError<BadKeyTerms>()("BadKeyTerms"
 }) {}
 
 /** How far a key reaches. */
-export interface KeyReach {
+interface KeyReach {
   readonly use: KeyUse
   readonly scope: Scopes
 }

@@ -54,7 +54,7 @@ export const jwtType = "at+jwt"
 export const isLongLived = (accessTtl: Millis): boolean => accessTtl > 5 * minute
 
 /** Whom a token speaks for, in the words of introspection. */
-export interface JwtClaims extends Members {
+interface JwtClaims extends Members {
   readonly iss: string
   readonly sub: string
   /** RFC 7519 §4.1.3: one as it is, several as a list. */
@@ -83,7 +83,7 @@ export interface JwtClaims extends Members {
 export const mostActors = 4
 
 /** RFC 8693 §4.1: the client that acts, and within it those that acted before. */
-export interface ActClaim extends Members {
+interface ActClaim extends Members {
   readonly sub: string
   readonly act?: ActClaim
 }

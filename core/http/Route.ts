@@ -265,7 +265,7 @@ export const scopesNeeded = ({ callers }: Pick<Contract, "callers">): ReadonlyAr
   ...new Set(callers.flatMap((caller) => (caller.shows === "token" ? caller.scopes : [])))
 ]
 
-export type FindRoute = (path: string) => Route | undefined
+type FindRoute = (path: string) => Route | undefined
 
 /** Finds the route of a path, the first of two: the exact ones by one look-up, the few others in the table's order. */
 export const routeTable = (routes: ReadonlyArray<Route>): FindRoute => {

@@ -190,7 +190,7 @@ export const oauthError = (fault: Fault, challenges: HeaderPairs = []): HttpResp
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, "")}"`
 
 /** The rows whose schemes a refusal names. */
-export interface Challengers {
+interface Challengers {
   readonly clientAuths: ReadonlyMap<string, Pick<ClientAuth, "scheme">>
   readonly presentations: ReadonlyArray<Presentation>
 }
@@ -209,7 +209,7 @@ const challengesOf = ({ clientAuths }: Challengers, fault: Fault): HeaderPairs =
 }
 
 /** What a protected resource says of itself where it refuses a caller. */
-export interface Refusing {
+interface Refusing {
   /** Its path below the issuer, or its whole address, where it goes by a name of its own. */
   readonly resource?: string | undefined
   /** What the route needs. */

@@ -67,7 +67,7 @@ export interface ConsentPlace {
   readonly only?: ReadonlyArray<ScopeInWords>
 }
 
-export interface ConsentPlaces {
+interface ConsentPlaces {
   /** Some of them, where there are many; `decision` = `search` with `place_search` draws the page with others. */
   readonly shown: ReadonlyArray<ConsentPlace>
   readonly count: number

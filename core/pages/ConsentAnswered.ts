@@ -3,7 +3,7 @@ import { type Html, html } from "./Html.ts"
 import { card, type Document, type Place } from "./Layout.ts"
 
 /** The state of a consent that is answered again: a second click, the back button, a reload, another tab. */
-export type ConsentState =
+type ConsentState =
   /** Approved, and the code has not been exchanged: the redirect still works. */
   | { readonly state: "waiting"; readonly continueTo: string }
   /** Approved for a device, which learns of it by itself. */

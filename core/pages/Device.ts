@@ -4,7 +4,7 @@ import { card, type Document, type Place } from "./Layout.ts"
 import { qrImage } from "./qrCode.ts"
 
 /** Posts `user_code` and `csrf` to `{base}/device`. */
-export interface DevicePage {
+interface DevicePage {
   /** As it came, in the address or the form. */
   readonly entered: string | undefined
   /** `SignedIn.label` */
@@ -55,7 +55,7 @@ ${model.shownAt !== undefined && html`<p class="aside"><a href="${model.shownAt}
  * What a device shows that can show pages: the code, and the address that takes it, for people and as a QR code. Anyone
  * may write a link to it with a code of their own (RFC 8628 §5.4), so it says whose screen it is good on.
  */
-export interface DeviceCodePage {
+interface DeviceCodePage {
   readonly userCode: string
   /** RFC 8628 §3.2. */
   readonly verificationUri: string

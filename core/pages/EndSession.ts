@@ -3,7 +3,7 @@ import { type Html, html } from "./Html.ts"
 import { card, type Document, type Place } from "./Layout.ts"
 
 /** Asks before it signs out: an application sent the browser here, or a link did. Posts `fields` to `{base}/oauth/logout`. */
-export interface EndSessionPage {
+interface EndSessionPage {
   readonly account: string
   /** Who asks, where that is known. */
   readonly application?: string

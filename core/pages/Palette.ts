@@ -38,7 +38,7 @@ export const mix = (from: Colour, to: Colour, share: number): Colour => {
 }
 
 /** The colour, tinted towards `pole` as far as needed to be readable on all of these. */
-export const legibleOn = (colour: Colour, backgrounds: ReadonlyArray<Colour>, pole: Colour, ratio: number): Colour => {
+const legibleOn = (colour: Colour, backgrounds: ReadonlyArray<Colour>, pole: Colour, ratio: number): Colour => {
   for (let percent = 0; percent < 100; percent += 4) {
     const tint = mix(colour, pole, percent / 100)
     if (backgrounds.every((background) => contrast(tint, background) >= ratio)) return tint

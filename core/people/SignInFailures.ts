@@ -43,7 +43,7 @@ const SharedFailures = Schema.Struct({
   last: Instant,
   toldAt: Instant
 })
-export type SharedFailures = typeof SharedFailures.Type
+type SharedFailures = typeof SharedFailures.Type
 
 /** It stands with the other limits that processes share, in a list of its own. */
 export const failuresKind: RecordKind<SharedFailures> = {
@@ -75,7 +75,7 @@ interface Row {
 }
 
 /** What a process has to tell the others, or wants to hear of them, by the name of the row. */
-export type ToTell = LruMap<string, { readonly table: FailureTable; readonly row: Row }>
+type ToTell = LruMap<string, { readonly table: FailureTable; readonly row: Row }>
 
 /** The bound of each table: it keeps between one and two times this many rows. */
 const rows = 50_000

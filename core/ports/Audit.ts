@@ -12,7 +12,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 export type Actor = UserId | "command line" | "host program" | "server itself" | "OWNER_EMAIL"
 
 /** What becomes of a workspace that is hosted. */
-export type WorkspaceChange = "added" | "changed" | "disabled" | "enabled"
+type WorkspaceChange = "added" | "changed" | "disabled" | "enabled"
 
 /** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
 export type AuditEvent =

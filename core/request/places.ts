@@ -10,7 +10,7 @@ import { commonScopes, type ScopeRegistry, type Scopes } from "../rules/Scope.ts
 import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
 
 /** A place, with what of a request's scopes can be allowed there. */
-export interface OfferedPlace extends UserPlace {
+interface OfferedPlace extends UserPlace {
   readonly granted: Scopes
 }
 

@@ -24,7 +24,7 @@ const claimsMalformed = new InvalidRequest({
 })
 
 /** What a request comes to, with the claims that it names one by one. */
-export interface AuthenticationRead {
+interface AuthenticationRead {
   readonly scope: Scopes
   readonly signIn: AuthenticationAsked | undefined
 }

@@ -127,7 +127,7 @@ const hintsOf = ({ acr, loginHint }: AuthenticationAsked): SignInHints | undefin
     : { ...(acr === undefined ? {} : { acr }), ...(loginHint === undefined ? {} : { loginHint }) }
 
 /** What a request needs of the sign-in before its consent page can be drawn. */
-export type SignInStep =
+type SignInStep =
   | { readonly _tag: "Enough"; readonly signedIn: SignedIn }
   /** `returnTo`: where the browser comes back to from `at`. */
   | { readonly _tag: "Ask"; readonly at: string; readonly returnTo: string }

@@ -68,7 +68,7 @@ export interface NewClient {
   readonly secret: string | undefined
 }
 
-export interface NewSecretOptions {
+interface NewSecretOptions {
   readonly keepFor?: number
 }
 

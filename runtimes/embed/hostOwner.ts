@@ -52,7 +52,7 @@ export interface HostPerson {
 }
 
 /** Where a person may let an application act for them: one of several organisations of yours, say. */
-export interface HostPlace {
+interface HostPlace {
   /** What tokens name it by, as `place`: at most 128 characters without spaces. */
   readonly id: string
   /** How people know it. */
@@ -66,7 +66,7 @@ export interface HostPlace {
 type Now<A> = A | Promise<A>
 
 /** The standard claims of OpenID Connect, and those that the option `claims` names. */
-export type HostProfile = StandardClaims | (StandardClaims & { readonly [claim: string]: unknown })
+type HostProfile = StandardClaims | (StandardClaims & { readonly [claim: string]: unknown })
 
 /**
  * The people of a host. `signedIn` and `profile` give values, or promises of values; what they throw is answered with 503
@@ -110,7 +110,7 @@ export interface HostPeople {
 }
 
 /** Whom a trusted issuer means, in its own words. */
-export interface HostAssertion {
+interface HostAssertion {
   readonly issuer: string
   /** The issuer's own name for the person, which it gives to no other. */
   readonly subject: string

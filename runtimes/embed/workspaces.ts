@@ -21,7 +21,7 @@ const decode = Schema.decodeUnknownResult(Workspace, { onExcessProperty: "error"
 const readId = Schema.decodeUnknownResult(WorkspaceId)
 
 /** What of a server bears on all of its workspaces. */
-export interface HostingServer {
+interface HostingServer {
   /** The first segments of its own paths. */
   readonly taken: ReadonlySet<string>
   /** The scopes of a workspace that names none. */
@@ -93,7 +93,7 @@ export interface HostedWorkspaces {
 }
 
 /** Several, by address or by name. */
-export interface SeveralWorkspaces extends HostedWorkspaces {
+interface SeveralWorkspaces extends HostedWorkspaces {
   /** Whose an address is, where that can be said at once. */
   readonly at: (host: string, path: string) => Workspace | "unknown" | undefined
   /** Throws `BadOption`. */

@@ -56,7 +56,7 @@ class Entries {
   }
 }
 
-export interface Lifetimes {
+interface Lifetimes {
   readonly ttl: number
   readonly negativeTtl: number
   readonly maxEntries: number

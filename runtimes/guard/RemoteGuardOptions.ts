@@ -7,7 +7,7 @@ import { isObject, type NamesOf } from "../serve/options.ts"
 import { type Checked, readersFor } from "./readers.ts"
 import type { ProofStorage } from "./SeenProofs.ts"
 
-export interface CacheOptions {
+interface CacheOptions {
   /** How many tokens are remembered; those not seen for longest make room. Default: 10,000. */
   readonly maxEntries?: number
   /**

@@ -15,7 +15,7 @@ const heldOffFor = 30 * second
 const patience = 1000
 const longest = 64 * 1024
 
-export interface RemoteKeysOptions {
+interface RemoteKeysOptions {
   readonly jwksUri: string
   readonly timeout: number
   readonly fetch: Fetch

@@ -12,7 +12,7 @@ import {
 } from "../server/Variable.ts"
 
 /** A listener for questions of how the server is; none where there are to be none. */
-export interface MetricsSettings {
+interface MetricsSettings {
   readonly host: string
   readonly port: number
 }

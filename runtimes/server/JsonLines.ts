@@ -7,7 +7,7 @@ export interface JsonLines {
   readonly lineOf: (path: ReadonlyArray<PropertyKey>) => number
 }
 
-export interface JsonFault {
+interface JsonFault {
   readonly line: number
   readonly why: string
 }

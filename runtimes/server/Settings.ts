@@ -86,7 +86,7 @@ export interface Settings {
   readonly shutdownTimeout: number
 }
 
-export interface FirstOwner {
+interface FirstOwner {
   readonly email: string
   readonly password: Redacted.Redacted<string>
 }

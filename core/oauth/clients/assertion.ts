@@ -20,13 +20,13 @@ export interface Expected {
 }
 
 /** An assertion that is good, once. */
-export interface GoodAssertion {
+interface GoodAssertion {
   readonly jti: string
   /** From then on it is refused for its age, so that it need not be remembered. */
   readonly until: Instant
 }
 
-export type AssertionFault =
+type AssertionFault =
   | "assertion_type"
   | "assertion_subject"
   | "assertion_audience"

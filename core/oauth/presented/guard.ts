@@ -59,7 +59,7 @@ export interface Needs<Kind extends CallerKind = CallerKind> {
   readonly dpop?: "allowed" | "required"
 }
 
-export interface NeedsFault {
+interface NeedsFault {
   readonly option: keyof Needs
   readonly why: string
 }
@@ -202,7 +202,7 @@ export const authenticationFault = (
 }
 
 /** What a guard is made of. */
-export interface GuardServices extends PresentationPorts {
+interface GuardServices extends PresentationPorts {
   readonly grants: Grants
   readonly presentations: ReadonlyArray<Presentation>
   readonly policy: Policy

@@ -25,7 +25,7 @@ export interface Objection {
   readonly complaint: string
 }
 
-export interface Explanation {
+interface Explanation {
   /** Every state that the system may be in after such answers; none: the model cannot explain them. */
   readonly states: ReadonlyArray<State>
   readonly rules: ReadonlyArray<string>

@@ -8,7 +8,7 @@ import { scenarioFrom } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
 /** A step that has no number yet. */
-export type Unnumbered = Step extends infer S ? (S extends Step ? Omit<S, "id"> : never) : never
+type Unnumbered = Step extends infer S ? (S extends Step ? Omit<S, "id"> : never) : never
 
 export interface Act {
   readonly ref: Ref

@@ -13,7 +13,7 @@ import { accessTokenType } from "./requestOf.ts"
 import { nameOf } from "./SystemUnderTest.ts"
 
 /** What is known when an answer is compared. */
-export interface Comparing {
+interface Comparing {
   readonly step: Step
   readonly response: HttpResponse
   /** Before the command. */

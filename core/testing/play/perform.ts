@@ -13,7 +13,7 @@ export interface Difference {
   readonly objections: ReadonlyArray<Objection>
 }
 
-export interface Playthrough {
+interface Playthrough {
   readonly difference: Difference | null
   /** The rows of the model's tables that explained something. */
   readonly rules: ReadonlySet<string>

@@ -34,7 +34,7 @@ const publicKeyFor = (algorithm: Algorithm): PublicKey =>
     ? { kty: "EC", crv: "P-256", x: keys.first.x, y: keys.second.x }
     : { kty: "RSA", n: base64Url(new Uint8Array(256).fill(255)), e: "AQAB" }
 
-export interface SignedByServer {
+interface SignedByServer {
   readonly header: JsonObject
   readonly claims: JsonObject
 }
@@ -55,7 +55,7 @@ export const readSigned = (text: string | null): SignedByServer | null => {
 const part = (value: object): string => base64Url(utf8.encode(JSON.stringify(value)))
 
 /** What a proof is for (RFC 9449 §4.2). */
-export interface ProofOf {
+interface ProofOf {
   readonly step: Ref
   readonly method: string
   readonly address: string

@@ -6,7 +6,7 @@ export interface Count {
   value: number
 }
 
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 
 /** In seconds: from what one look into memory takes to what no caller waits for any more. */
 export const latencies: ReadonlyArray<number> = [

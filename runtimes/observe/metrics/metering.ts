@@ -65,7 +65,7 @@ export const processMeters = (meters: Meters, version: string): Effect.Effect<vo
   })
 
 /** A server's meters: what they are put around, and where they are read. */
-export interface Metering {
+interface Metering {
   readonly onlookers: (below: Onlookers) => Onlookers
   /** As `limitConcurrency`, counted. */
   readonly serve: (routeOf: RouteOf, serve: Serve, most: number) => MeteredServe

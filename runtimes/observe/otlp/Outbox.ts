@@ -9,7 +9,7 @@ interface Parcel {
   readonly body: string
 }
 
-export interface OutboxOptions {
+interface OutboxOptions {
   /** Sent with every batch; they are secrets. */
   readonly headers: Redacted.Redacted<ReadonlyArray<readonly [name: string, value: string]>>
   /** Batches that wait at most; what comes on top is dropped and counted. */
