@@ -1,6 +1,6 @@
 import { jwtGuard } from "../../runtimes/guard.ts"
 import type { Order, Plan } from "../Plan.ts"
-import { data } from "./sealed/answers.ts"
+import { data, headers } from "./sealed/answers.ts"
 import { obey } from "./serving.ts"
 import { issuer, jwtPlan, makeSigner } from "./signer.ts"
 
@@ -13,8 +13,6 @@ const { guard } = jwtGuard({
   resource: issuer,
   fetch: async () => Response.json({ keys: [signer.jwk] })
 })
-
-const headers = { "content-type": "application/json", "cache-control": "no-store" }
 
 const server = Bun.serve({
   hostname: "127.0.0.1",

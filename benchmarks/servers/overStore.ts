@@ -7,7 +7,7 @@ import { statementsOf } from "../../adapters/postgres/statements.ts"
 import { pathOf, placeOf } from "../../adapters/redis/RecordPlace.ts"
 import { replaceScript } from "../../adapters/redis/scripts.ts"
 import type { Order, Plan } from "../Plan.ts"
-import { bearerOf, clientId, data, refreshOf, secret, tokens } from "./sealed/answers.ts"
+import { bearerOf, credentials, data, headers, refreshOf, tokens } from "./sealed/answers.ts"
 import { kinds, seal } from "./sealed/Seal.ts"
 import { argument, getWithBearer, obey, post } from "./serving.ts"
 import { openSqliteRows } from "./sqliteRows.ts"
@@ -197,7 +197,6 @@ const refresh = async (body: string) => {
   return surely(isSwapped ? tokens("refresh_token", grant, number + 1) : undefined)
 }
 
-const headers = { "content-type": "application/json", "cache-control": "no-store" }
 const answer = (body: string) => new Response(body, { headers })
 
 const server = Bun.serve({
@@ -211,7 +210,6 @@ const server = Bun.serve({
 })
 
 const later = () => Date.now() + 86_400_000
-const credentials = { client_id: clientId, client_secret: secret }
 
 /** The same requests as Tessera's. */
 const plan = async ({ workload, count }: Order): Promise<Plan> => {

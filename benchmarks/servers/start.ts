@@ -94,38 +94,25 @@ export const sealedFloor = (executables: Executables, runtime: Runtime) =>
     args: []
   })
 
-/** A resource server behind `jwtGuard`. */
-export const guarded = (executables: Executables) =>
+const onBun = (executables: Executables, name: string, file: string) =>
   startSubject({
-    name: "tessera, jwtGuard",
+    name,
     runtime: "bun",
     executable: executableOf(executables, "bun"),
-    script: script("guarded.ts"),
+    script: script(file),
     ...settingsOver("memory:", "bun"),
-    args: ["--check=guard"]
+    args: []
   })
+
+/** A resource server behind `jwtGuard`. */
+export const guarded = (executables: Executables) => onBun(executables, "tessera, jwtGuard", "guarded.ts")
 
 /** The least that signatures cost on Bun.serve: the same forms, answers and calls of `jose`. */
 export const signaturesFloor = (executables: Executables) =>
-  startSubject({
-    name: "signatures floor",
-    runtime: "bun",
-    executable: executableOf(executables, "bun"),
-    script: script("sealed/signatures.ts"),
-    ...settingsOver("memory:", "bun"),
-    args: []
-  })
+  onBun(executables, "signatures floor", "sealed/signatures.ts")
 
 /** The least that proofs of keys cost on Bun.serve: the same forms, seals, answers and calls of `jose`. */
-export const proofsFloor = (executables: Executables) =>
-  startSubject({
-    name: "proofs floor",
-    runtime: "bun",
-    executable: executableOf(executables, "bun"),
-    script: script("sealed/proofs.ts"),
-    ...settingsOver("memory:", "bun"),
-    args: []
-  })
+export const proofsFloor = (executables: Executables) => onBun(executables, "proofs floor", "sealed/proofs.ts")
 
 /** Over a store that holds so many grants of ours. Nobody else may write there. */
 export const floorOverStore = (executables: Executables, store: string, grants: number) =>

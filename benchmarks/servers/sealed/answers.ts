@@ -4,11 +4,13 @@ import { kinds, type Opened, open, seal, sha256Of } from "./Seal.ts"
 
 /** What a floor answers: no check but those without which there would be no seal and no secret. */
 
-const hour = 3_600_000
-const month = 30 * 24 * hour
+export const hour = 3_600_000
+export const month = 30 * 24 * hour
+export const headers = { "content-type": "application/json", "cache-control": "no-store" }
 
 export const clientId = "AAAAAAAAAAAAAAAAAAAAAA"
 export const secret = "tsr_cs_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+export const credentials = { client_id: clientId, client_secret: secret }
 const secretDigest = sha256Of(secret).slice()
 export const grant = new Uint8Array(16).fill(9)
 

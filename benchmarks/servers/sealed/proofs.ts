@@ -4,7 +4,7 @@ import type { Order, Plan } from "../../Plan.ts"
 import { makeProvers, provenGet, provenPost, proverAt, pushedFields, states } from "../prover.ts"
 import { obey, redirectUri, verifier } from "../serving.ts"
 import { issuer } from "../signer.ts"
-import { clientId, data, isClient, markOf, secret } from "./answers.ts"
+import { clientId, credentials, data, headers, hour, isClient, markOf, month } from "./answers.ts"
 import { audit, isAllowed } from "./duty.ts"
 import { kinds, open, seal, sha256Of } from "./Seal.ts"
 
@@ -12,7 +12,6 @@ import { kinds, open, seal, sha256Of } from "./Seal.ts"
 
 const utf8Reader = new TextDecoder()
 const refused = JSON.stringify({ error: "invalid_dpop_proof" })
-const headers = { "content-type": "application/json", "cache-control": "no-store" }
 
 interface Key {
   readonly key: CryptoKey | Uint8Array
@@ -68,9 +67,6 @@ const proven = async (
   used.add(once)
   return thumbprint
 }
-
-const hour = 3_600_000
-const month = 30 * 24 * hour
 
 const tokens = (grantType: string, of: Uint8Array, generation: number, thumbprint: string): string => {
   const text = JSON.stringify({
@@ -136,7 +132,6 @@ const server = Bun.serve({
 })
 
 const provers = await makeProvers()
-const credentials = { client_id: clientId, client_secret: secret }
 
 const sealedFor = (kind: 1 | 2 | 3, count: number) =>
   Array.from({ length: count }, (_, n) =>

@@ -2,13 +2,12 @@ import { randomBytes } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { Order, Plan } from "../../Plan.ts"
 import { argument, get, getWithBearer, obey, portOf, post, redirectUri, verifier } from "../serving.ts"
-import { bearer, clientId, grant, introspect, metadata, secret, token, userinfo } from "./answers.ts"
+import { bearer, credentials, grant, headers, introspect, metadata, token, userinfo } from "./answers.ts"
 import { kinds, seal } from "./Seal.ts"
 
-const secretHeaders = { "content-type": "application/json", "cache-control": "no-store" }
 const publicHeaders = { "content-type": "application/json", "cache-control": "public, max-age=300" }
 
-const answer = (body: string) => new Response(body, { headers: secretHeaders })
+const answer = (body: string) => new Response(body, { headers })
 
 const onBun = (): number => {
   const server = Bun.serve({
@@ -69,8 +68,6 @@ const onNode = (): Promise<number> =>
       }
     })
   )
-
-const credentials = { client_id: clientId, client_secret: secret }
 
 const sealed = (kind: 1 | 2 | 3, count: number) =>
   Array.from({ length: count }, () => seal(kind, randomBytes(grant.length), 1, Date.now() + 86_400_000))

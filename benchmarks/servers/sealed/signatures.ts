@@ -13,7 +13,7 @@ import {
   type Signer,
   tokenAlgorithms
 } from "../signer.ts"
-import { clientId, data, grant, isClient, markOf, secret } from "./answers.ts"
+import { clientId, credentials, data, grant, headers, hour, isClient, markOf, month } from "./answers.ts"
 import { audit, isAllowed } from "./duty.ts"
 import { kinds, open, seal, sha256Of } from "./Seal.ts"
 
@@ -22,7 +22,6 @@ import { kinds, open, seal, sha256Of } from "./Seal.ts"
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()
 const refused = JSON.stringify({ error: "invalid_client" })
-const headers = { "content-type": "application/json", "cache-control": "no-store" }
 
 const signers = new Map<string, Signer>()
 for (const algorithm of Object.values(assertionAlgorithms)) signers.set(algorithm, await makeSigner(algorithm))
@@ -47,9 +46,6 @@ const isSigned = async (assertion: string, algorithm: string): Promise<boolean> 
   used.add(jti)
   return isAllowed(clientId)
 }
-
-const hour = 3_600_000
-const month = 30 * 24 * hour
 
 const answered = (access: string): string => {
   const text = JSON.stringify({ access_token: access, token_type: "Bearer", expires_in: 3600, scope: "api" })
@@ -162,8 +158,6 @@ const server = Bun.serve({
   }
 })
 
-const credentials = { grant_type: "client_credentials", client_id: clientId, client_secret: secret }
-
 const plan = async ({ count, workload }: Order): Promise<Plan> => {
   if (isAssertionWorkload(workload)) {
     const signer = signers.get(assertionAlgorithms[workload])
@@ -173,9 +167,9 @@ const plan = async ({ count, workload }: Order): Promise<Plan> => {
   switch (workload) {
     case "jwt_es256":
     case "jwt_eddsa":
-      return post(`/${tokenAlgorithms[workload]}`, credentials)
+      return post(`/${tokenAlgorithms[workload]}`, { grant_type: "client_credentials", ...credentials })
     case "id_token": {
-      const fields = { redirect_uri: redirectUri, code_verifier: verifier, client_id: clientId, client_secret: secret }
+      const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentials }
       const codes = Array.from({ length: count }, () => seal(kinds.code, randomBytes(16), 1, Date.now() + hour))
       return post("/identify", { grant_type: "authorization_code", code: "{value}", ...fields }, "once", codes)
     }
