@@ -24,7 +24,7 @@ const isLiteral = (hostname: string): boolean => hostname.startsWith("[") || /^[
 
 const bad = Result.fail(new DocumentFault({ reason: "bad_address" }))
 
-/** What is checked is the host as the platform's parser folds it, which is also the one that is gone to. */
+/** The host is checked as the platform's parser folds it, since that is the host that is connected to. */
 export const readTarget = (address: string, allow: AllowList): Result.Result<Target, DocumentFault> => {
   if (address.length > longest || !printable.test(address) || /[\\#]/.test(address)) return bad
   if (!/^https:\/\/[^/?@]+(?:[/?]|$)/i.test(address) || !URL.canParse(address)) return bad

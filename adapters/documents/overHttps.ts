@@ -91,7 +91,7 @@ const headOf = ({ rawHeaders, statusCode = 0 }: IncomingMessage): Head => ({
   }
 })
 
-/** Whom a certificate is for. Some releases of Node find no IPv6 address in one by themselves. */
+/** Whether a certificate is for a host. Some releases of Node find no IPv6 address in one by themselves. */
 const identityFault = ({ host, literal }: Target, certificate: PeerCertificate): Error | undefined => {
   if (!literal) return tls.checkServerIdentity(host, certificate)
   return new X509Certificate(certificate.raw).checkIP(host) === undefined

@@ -24,10 +24,10 @@ const unconfirmed = new StorageUnavailable({
 
 /** With more records than these whose last write no replica has, all of them wait. */
 const most = 10_000
-/** What is written to ask about the writes before it is worth nothing later. */
+/** Lifetime of the mark, which is written only to wait for the writes before it. */
 const markMillis = 60_000
 
-/** Of scripts' keys: each record stands before its shard. Some name lists after that, where more waits than has to. */
+/** Of scripts' keys: each record stands before its shard. Lists that follow may be taken for records, which waits longer. */
 const recordsOf = (keys: ReadonlyArray<string>): ReadonlyArray<string> => keys.filter((_, at) => at % 2 === 0)
 
 /** Whether a write may be done, and on no replica. That of a caller who has gone goes on all the same. */

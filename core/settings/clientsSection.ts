@@ -617,7 +617,7 @@ const waitingFor = Effect.fn("settings.waitingClients")(function* (
   return isEmpty ? {} : { waiting: { clients: found.values, paging } }
 })
 
-/** Whom an identifier names that an owner was given; nothing where all that wait are in the list. */
+/** The client of an identifier that an owner was given; nothing where every client that waits is in the list. */
 const namedFor = Effect.fnUntraced(function* (services: Services, { call }: Inside, typed: string) {
   const { policy } = services
   if (policy.workspaceAccess !== "approved" || policy.registrationRows === "at_once") return {}

@@ -129,7 +129,7 @@ const show = Command.make("show", { id, json }, (given) =>
   )
 ).pipe(Command.withDescription("Show one client"))
 
-/** What is in it is for the registration to judge. */
+/** The registration judges what it holds. */
 export const readJsonFile = (file: string): Effect.Effect<unknown, CommandFailed> =>
   Effect.try({
     try: (): unknown => JSON.parse(readFileSync(file, "utf8")),

@@ -253,7 +253,7 @@ const examineRefreshes = (examined: Examined) =>
     )
   })
 
-/** Whose tokens others may check without asking, and for how long one of them works after it was revoked. */
+/** Tokens that others may check without asking: whose, and how long one works after it was revoked. */
 interface Outliving {
   readonly whose: string
   readonly life: number
@@ -542,7 +542,7 @@ const examineWorkspaces = ({ hosting, workspace }: Settings): Finding => {
   }
 }
 
-/** Who gets how far without an owner. */
+/** How far strangers get without an owner. */
 const examineStrangers = (settings: Settings): Finding =>
   hasOpenAccess(settings)
     ? doubtful("open access", openAccessWarning, openAccessAdvice)

@@ -216,7 +216,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   }
 
   const forgetWhere = (revoked: (caller: Caller) => boolean) => {
-    // Who those under way are about is not known yet.
+    // The callers of questions under way are not known yet.
     flights.clear()
     cache.deleteWhere(revoked)
   }

@@ -167,5 +167,5 @@ export const observeSettings = (given: Given<typeof variables>): ObserveSettings
   }))
 })
 
-/** What is wrong with two that are right by themselves. */
+/** A conflict of two variables, each right by itself. */
 export const metricsOnPublicPort: Complaint = complaint("METRICS", "another port than PORT, which is the public's")

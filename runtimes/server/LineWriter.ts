@@ -20,7 +20,7 @@ export interface LineWriterOptions {
   readonly isOver?: (file: number, coming: number) => Promise<boolean>
   /** Said once for each outage, and once when it is over. */
   readonly say: (trouble: Trouble) => void
-  /** What is written, once there is room again, of lines for which there was none. */
+  /** The line that tells, once there is room again, how many found none. */
   readonly lostLine: (count: number) => string
   /** Characters that wait at most, so that a disk that hangs does not eat the memory. */
   readonly room: number

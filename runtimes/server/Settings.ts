@@ -221,7 +221,7 @@ const readAll = Effect.flatMap(StoreKinds, (kinds) =>
 
 type Read = Effect.Success<typeof readAll>
 
-/** What is wrong with two of which each is right in itself. */
+/** Conflicts of two variables, each right by itself. */
 const complaintsBetween = (read: Read): ReadonlyArray<Complaint> => {
   const complaints: Array<Complaint> = []
   const both = <A, B>(a: Result.Result<A, Complaint>, b: Result.Result<B, Complaint>, check: (a: A, b: B) => void) =>
@@ -353,7 +353,7 @@ const settingsOf = (given: All, tls: TlsFiles | undefined): Settings => {
     },
     workspaceAccessBecause: access.because,
     registration: registrationOf(given.registration, given.registrationToken),
-    // Who wants no strangers to register has none that bring a document either, until that is said.
+    // A server that is closed to strangers takes no documents of theirs either, unless CLIENT_DOCUMENTS says so.
     clientDocuments: Option.getOrElse(given.clientDocuments, () => (given.registration === "open" ? "any" : [])),
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,

@@ -61,7 +61,7 @@ const server = (settings: Settings, mayMove: MayMove) =>
     )
   )
 
-/** What stands between the core and what it is given, to look on. */
+/** The audit, and what metrics and traces put around the storage. */
 export interface Onlookers {
   readonly audit: Layer.Layer<Audit, WrongSettings>
   readonly storage?: (below: Storage["Service"]) => Storage["Service"]

@@ -167,7 +167,7 @@ export const serve = (surroundings: Surroundings) =>
     const plain = surroundings.interactive ? logging(format) : Layer.merge(logging(format), standardError(format))
     // Built once, for the server and for its requests.
     const log = yield* Layer.build(
-      // What is exported is what the logger is told, so no line may pass it by.
+      // The exporter is a logger, so lines that are written past the logger would not be exported.
       tracing === undefined
         ? plain
         : Layer.mergeAll(Layer.provideMerge(tracing.layer, plain), Layer.succeed(LogLines, undefined))

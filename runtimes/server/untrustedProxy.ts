@@ -37,7 +37,7 @@ export const untrustedProxySeen = Effect.fnUntraced(function* (
   return kept !== undefined && now - kept.value.usedAt < newsFor ? kept.value.usedAt : undefined
 })
 
-/** What is done where it comes: the log says it the first time, and the store has when, for `tessera doctor`. */
+/** The handler of such a request: warns in the log once, and notes the time in the store, for `tessera doctor`. */
 export const onUntrustedProxy = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   workspace: WorkspaceId,

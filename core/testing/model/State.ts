@@ -8,7 +8,7 @@ export type Scope = "api" | "profile" | "admin" | "openid"
 export interface Copy {
   /** The redirect URIs that it names. */
   readonly names: ReadonlyArray<string>
-  /** Until then nobody asks for it again. */
+  /** Until then it is not fetched again. */
   readonly until: number
 }
 

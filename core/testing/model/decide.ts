@@ -28,7 +28,7 @@ interface DecideFacts extends Facts {
 const isPlaceless = ({ chosen, command }: DecideFacts): boolean =>
   command.decision === "approve" && (chosen === "not theirs" || chosen === "none chosen")
 
-/** As a person is asked about a client that nobody knows, who was asked about one that was known. */
+/** A client that was known when its page was drawn, and may be forgotten by now: then it is asked about as a new one. */
 const isNewByNow = ({ client, command, page, state }: DecideFacts): boolean =>
   command.decision === "approve" &&
   client !== undefined &&

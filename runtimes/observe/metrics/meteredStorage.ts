@@ -130,7 +130,7 @@ const note = <A, E extends Taken | Conflict | StorageUnavailable>(
   outcomeOf(calls, exit).value++
 }
 
-/** What is there at once stays so: the core answers such a request without a fiber's turn. */
+/** A call that is done at once stays an `Exit`: the core answers such a request without a fiber's turn. */
 const measured = <A, E extends Taken | Conflict | StorageUnavailable>(
   calls: Calls,
   call: () => Effect.Effect<A, E>
