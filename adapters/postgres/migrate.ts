@@ -176,17 +176,23 @@ const apply = Effect.fnUntraced(function* (asked: Asked, schema: string, known: 
 const isFailure = (error: unknown): error is Failure =>
   typeof error === "object" && error !== null && "rolledBack" in error
 
+/** A connection to the database, and what it lacks. */
+const look = Effect.fnUntraced(function* (given: PostgresOptions, known: ReadonlyArray<Migration>) {
+  const options = yield* withUrlOptions(given)
+  const asked = yield* patientConnection(options)
+  const schema = schemaOf(options)
+  yield* requireUtf8(asked)
+  return { asked, schema, pending: yield* pendingIn(asked, schema, known) }
+})
+
 /** Migrates the database and answers the names of the steps. Processes may call it at the same time. */
 export const migrate = (
   given: PostgresOptions,
   known: ReadonlyArray<Migration> = ours
 ): Effect.Effect<ReadonlyArray<string>, PostgresRefusal> =>
   Effect.gen(function* () {
-    const options = yield* withUrlOptions(given)
-    const asked = yield* patientConnection(options)
-    const schema = schemaOf(options)
-    yield* requireUtf8(asked)
-    if ((yield* pendingIn(asked, schema, known)).length === 0) return []
+    const { asked, pending, schema } = yield* look(given, known)
+    if (pending.length === 0) return []
     yield* layGroundwork(asked, schema).pipe(Effect.retry(again), Effect.mapError(failed))
     return yield* apply(asked, schema, known).pipe(
       Effect.tapCause(() => Effect.ignore(ask(asked, "ROLLBACK"))),
@@ -201,11 +207,7 @@ export const plan = (
   known: ReadonlyArray<Migration> = ours
 ): Effect.Effect<Plan, PostgresRefusal> =>
   Effect.gen(function* () {
-    const options = yield* withUrlOptions(given)
-    const asked = yield* patientConnection(options)
-    const schema = schemaOf(options)
-    yield* requireUtf8(asked)
-    const pending = yield* pendingIn(asked, schema, known)
+    const { pending, schema } = yield* look(given, known)
     if (pending.length === 0) return { pending: [], sql: "" }
     const first = [createSchema(schema), ...groundwork(schema)]
     const steps = pending.flatMap((migration) => stepsOf(schema, migration))

@@ -77,28 +77,34 @@ const refusal = ({ application, version, tables }: Header): DatabaseRefused | un
   return undefined
 }
 
-/** Fails if `migrate` would change something. Changes nothing. */
-export const requireUpToDate = (connection: Driver): Result.Result<void, DatabaseRefused | MigrationsPending> => {
+/** The version of the schema, where that is not the newest. */
+const outdated = (connection: Driver): Result.Result<number | undefined, DatabaseRefused> => {
   const found = header(connection)
   const refused = refusal(found)
   if (refused !== undefined) return Result.fail(refused)
-  if (found.version === migrations.length) return Result.void
-  return Result.fail(
-    new MigrationsPending({
-      message: `the SQLite file has schema ${found.version}, and has to be brought to ${migrations.length} first`
-    })
-  )
+  return Result.succeed(found.version === migrations.length ? undefined : found.version)
 }
+
+/** Fails if `migrate` would change something. Changes nothing. */
+export const requireUpToDate = (connection: Driver): Result.Result<void, DatabaseRefused | MigrationsPending> =>
+  Result.flatMap(outdated(connection), (version) =>
+    version === undefined
+      ? Result.void
+      : Result.fail(
+          new MigrationsPending({
+            message: `the SQLite file has schema ${version}, and has to be brought to ${migrations.length} first`
+          })
+        )
+  )
 
 /**
  * Migrates the file, or refuses it untouched. Processes that start at once take turns at the write lock and check
  * again. Throws what the driver throws, with nothing half done.
  */
 export const migrate = (connection: Driver): Result.Result<void, DatabaseRefused> => {
-  const found = header(connection)
-  const refused = refusal(found)
-  if (refused !== undefined) return Result.fail(refused)
-  if (found.version === migrations.length) return Result.void
+  const before = outdated(connection)
+  if (Result.isFailure(before)) return Result.fail(before.failure)
+  if (before.success === undefined) return Result.void
 
   connection.exec("BEGIN IMMEDIATE")
   try {
