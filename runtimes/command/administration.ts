@@ -106,16 +106,19 @@ const watched = (below: Storage["Service"], wrote: () => void): Storage["Service
   }
 }
 
+/** What a command does, as a generator of effects. */
+type Steps<A> = (administration: Administration) => Generator<Effect.Effect<unknown, Trouble>, A, never>
+
 /** Runs a command over the store that the settings name, about the workspace that is named. */
-export const administer = <A>(command: (administration: Administration) => Effect.Effect<A, Trouble>) =>
+export const administer = <A>(command: Steps<A>) =>
   Effect.flatMap(WorkspaceFlag, (asked) => administering(command, (settings, hosted) => named(settings, hosted, asked)))
 
 /** The same, for what is about all workspaces, or about that of `BASE_URL`. */
-export const administerAll = <A>(command: (administration: Administration) => Effect.Effect<A, Trouble>) =>
+export const administerAll = <A>(command: Steps<A>) =>
   administering(command, ({ workspace }) => Effect.succeed(workspace))
 
 const administering = <A>(
-  command: (administration: Administration) => Effect.Effect<A, Trouble>,
+  command: Steps<A>,
   which: (settings: Settings, hosted: Hosted["Service"]) => Effect.Effect<Workspace, Trouble>
 ): Effect.Effect<A, CommandFailed> =>
   Effect.suspend(() => {
@@ -137,7 +140,7 @@ const administering = <A>(
         Effect.flatMap((administration) => {
           // What was written before the command began is none of its own.
           hasWritten = false
-          return command(administration)
+          return Effect.gen(() => command(administration))
         }),
         // The server at the other address may be one that runs.
         Effect.provide(application(settings, keys.ring, { audit, storage }, neverMoves))

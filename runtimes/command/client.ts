@@ -87,46 +87,42 @@ const inWords = (shown: ReturnType<typeof described>): ReadonlyArray<string> => 
 }
 
 const list = Command.make("list", { json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { services, workspace } = administration
-      const now = yield* currentInstant
-      const clients = (yield* collectAll((page) => services.clients.list(workspace.id, page))).filter((client) =>
-        isKnown(client, now)
+  administer(function* (administration) {
+    const { services, workspace } = administration
+    const now = yield* currentInstant
+    const clients = (yield* collectAll((page) => services.clients.list(workspace.id, page))).filter((client) =>
+      isKnown(client, now)
+    )
+    const used = yield* Effect.forEach(clients, (client) =>
+      Effect.map(lastUse(administration, client), (at) => ({ client, at }))
+    )
+    yield* print(
+      given.json,
+      used.map(({ client, at }) => described(administration, client, at)),
+      table(
+        ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE", "WITHOUT A PERSON"],
+        used.map(({ client, at }) => [
+          shownIdentifier(client),
+          displayName(client),
+          makerOf(client),
+          timeText(client.createdAt),
+          timeText(at),
+          client.disabled ? "disabled" : "enabled",
+          standingOf(administration, client) ?? "-"
+        ])
       )
-      const used = yield* Effect.forEach(clients, (client) =>
-        Effect.map(lastUse(administration, client), (at) => ({ client, at }))
-      )
-      yield* print(
-        given.json,
-        used.map(({ client, at }) => described(administration, client, at)),
-        table(
-          ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE", "WITHOUT A PERSON"],
-          used.map(({ client, at }) => [
-            shownIdentifier(client),
-            displayName(client),
-            makerOf(client),
-            timeText(client.createdAt),
-            timeText(at),
-            client.disabled ? "disabled" : "enabled",
-            standingOf(administration, client) ?? "-"
-          ])
-        )
-      )
-    })
-  )
+    )
+  })
 ).pipe(Command.withDescription("List the registered clients"))
 
 const show = Command.make("show", { id, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { services, workspace } = administration
-      const client = yield* findByIdentifier(services, workspace, yield* readIdentifier(given.id))
-      if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
-      const shown = described(administration, client, yield* lastUse(administration, client))
-      yield* print(given.json, shown, inWords(shown))
-    })
-  )
+  administer(function* (administration) {
+    const { services, workspace } = administration
+    const client = yield* findByIdentifier(services, workspace, yield* readIdentifier(given.id))
+    if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
+    const shown = described(administration, client, yield* lastUse(administration, client))
+    yield* print(given.json, shown, inWords(shown))
+  })
 ).pipe(Command.withDescription("Show one client"))
 
 /** The registration judges what it holds. */
@@ -199,38 +195,36 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services, workspace }) =>
-      Effect.gen(function* () {
-        const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readJsonFile(given.jwks.value) }
-        const request = {
-          ...(Option.isNone(given.metadata) ? {} : yield* readMembers(services, given.metadata.value)),
-          ...jwks,
-          ...(Option.isNone(given.jwksUri) ? {} : { jwks_uri: given.jwksUri.value }),
-          client_name: given.name,
-          redirect_uris: given.redirectUri,
-          ...(Option.isNone(given.authMethod) ? {} : { token_endpoint_auth_method: given.authMethod.value }),
-          ...(given.grantType.length === 0 ? {} : { grant_types: given.grantType }),
-          ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
-        }
-        // Held to what is asked of a client that registers itself.
-        const registration = yield* Effect.fromResult(checkRegistration(services, request))
-        const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
-        const secret = made.secret === undefined ? undefined : Redacted.value(made.secret)
-        const shown = {
-          ...clientInformation(services, made.client),
-          ...(secret === undefined ? {} : { client_secret: secret })
-        }
-        const lines = facts([
-          ["client_id", made.client.id],
-          ["scope", shown.scope],
-          ...(secret === undefined ? [] : [["client_secret", secret] as const])
-        ])
-        yield* print(given.json, shown, [
-          ...lines,
-          ...(secret === undefined ? [] : ["", "The secret is shown this once."])
-        ])
-      })
-    )
+    administer(function* ({ auditContext, services, workspace }) {
+      const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readJsonFile(given.jwks.value) }
+      const request = {
+        ...(Option.isNone(given.metadata) ? {} : yield* readMembers(services, given.metadata.value)),
+        ...jwks,
+        ...(Option.isNone(given.jwksUri) ? {} : { jwks_uri: given.jwksUri.value }),
+        client_name: given.name,
+        redirect_uris: given.redirectUri,
+        ...(Option.isNone(given.authMethod) ? {} : { token_endpoint_auth_method: given.authMethod.value }),
+        ...(given.grantType.length === 0 ? {} : { grant_types: given.grantType }),
+        ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
+      }
+      // Held to what is asked of a client that registers itself.
+      const registration = yield* Effect.fromResult(checkRegistration(services, request))
+      const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
+      const secret = made.secret === undefined ? undefined : Redacted.value(made.secret)
+      const shown = {
+        ...clientInformation(services, made.client),
+        ...(secret === undefined ? {} : { client_secret: secret })
+      }
+      const lines = facts([
+        ["client_id", made.client.id],
+        ["scope", shown.scope],
+        ...(secret === undefined ? [] : [["client_secret", secret] as const])
+      ])
+      yield* print(given.json, shown, [
+        ...lines,
+        ...(secret === undefined ? [] : ["", "The secret is shown this once."])
+      ])
+    })
 ).pipe(
   Command.withDescription("Register a client"),
   Command.withExamples([
@@ -248,15 +242,13 @@ const create = Command.make(
 
 const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>
-    administer(({ auditContext, services }) =>
-      Effect.gen(function* () {
-        const clientId = yield* readId(given.id)
-        if ((yield* setClientEnabled(services, auditContext, clientId, `${name}d`)) === "unknown") return yield* unknown
-        yield* print(given.json, { client_id: clientId, disabled: name === "disable" }, [
-          `${clientId} is ${name}d, for every server that runs.`
-        ])
-      })
-    )
+    administer(function* ({ auditContext, services }) {
+      const clientId = yield* readId(given.id)
+      if ((yield* setClientEnabled(services, auditContext, clientId, `${name}d`)) === "unknown") return yield* unknown
+      yield* print(given.json, { client_id: clientId, disabled: name === "disable" }, [
+        `${clientId} is ${name}d, for every server that runs.`
+      ])
+    })
   ).pipe(Command.withDescription(description))
 
 const format = Argument.Literals("format", AccessTokenFormat.literals).pipe(
@@ -264,18 +256,16 @@ const format = Argument.Literals("format", AccessTokenFormat.literals).pipe(
 )
 
 const accessTokens = Command.make("access-tokens", { id, format, json }, (given) =>
-  administer(({ auditContext, services, settings }) =>
-    Effect.gen(function* () {
-      const clientId = yield* readId(given.id)
-      const outcome = yield* setAccessTokenFormat(services, auditContext, clientId, given.format)
-      if (outcome === "unknown") return yield* unknown
-      const seconds = services.policy.clientStaleness / 1000
-      yield* print(given.json, { client_id: clientId, access_token_format: given.format }, [
-        `${clientId} has ${given.format} access tokens from its next one on; a server that runs knows within ${seconds} seconds.`,
-        ...(given.format === "jwt" ? outlivingAdvice(settings.policy) : [])
-      ])
-    })
-  )
+  administer(function* ({ auditContext, services, settings }) {
+    const clientId = yield* readId(given.id)
+    const outcome = yield* setAccessTokenFormat(services, auditContext, clientId, given.format)
+    if (outcome === "unknown") return yield* unknown
+    const seconds = services.policy.clientStaleness / 1000
+    yield* print(given.json, { client_id: clientId, access_token_format: given.format }, [
+      `${clientId} has ${given.format} access tokens from its next one on; a server that runs knows within ${seconds} seconds.`,
+      ...(given.format === "jwt" ? outlivingAdvice(settings.policy) : [])
+    ])
+  })
 ).pipe(
   Command.withDescription("Choose how a client's access tokens are written: for this server alone, or as JWTs"),
   Command.withExamples([{ command: "tessera client access-tokens 3hGTh17jXbC0aVd9kQ2LmA jwt" }])
@@ -286,19 +276,17 @@ const profileName = Argument.Literals("profile", ProfileName.literals).pipe(
 )
 
 const profile = Command.make("profile", { id, profile: profileName, json }, (given) =>
-  administer(({ auditContext, services }) =>
-    Effect.gen(function* () {
-      const clientId = yield* readId(given.id)
-      const outcome = yield* setSecurityProfile(services, auditContext, clientId, given.profile)
-      if (outcome === "unknown") return yield* unknown
-      if (typeof outcome === "object") {
-        return yield* refused(`It would break rules of the profile: ${outcome.broken.join(" ")}`)
-      }
-      yield* print(given.json, { client_id: clientId, security_profile: given.profile }, [
-        `${clientId} is held to the profile ${given.profile}, by every server that runs.`
-      ])
-    })
-  )
+  administer(function* ({ auditContext, services }) {
+    const clientId = yield* readId(given.id)
+    const outcome = yield* setSecurityProfile(services, auditContext, clientId, given.profile)
+    if (outcome === "unknown") return yield* unknown
+    if (typeof outcome === "object") {
+      return yield* refused(`It would break rules of the profile: ${outcome.broken.join(" ")}`)
+    }
+    yield* print(given.json, { client_id: clientId, security_profile: given.profile }, [
+      `${clientId} is held to the profile ${given.profile}, by every server that runs.`
+    ])
+  })
 ).pipe(
   Command.withDescription("Choose what a client is held to; only an owner loosens it"),
   Command.withExamples([{ command: "tessera client profile CLIENT_ID fapi2" }])
@@ -314,28 +302,25 @@ const exchange = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services, workspace }) =>
-      Effect.gen(function* () {
-        const clientId = yield* readId(given.id)
-        const address = given.resource === "none" ? null : given.resource
-        const whole = yield* opened({ services, workspace })
-        const outcome = yield* setServedResource(services, auditContext, whole, clientId, address)
-        if (outcome === "unknown") return yield* unknown
-        if (outcome === "public")
-          return yield* refused("A client without a secret or keys of its own may not exchange.")
-        if (outcome === "no_resource") {
-          return yield* refused(`No token is ever for ${given.resource}: see \`tessera resource list\`.`)
-        }
-        if (outcome === "too_long") {
-          return yield* refused(`The address ${addressTooLong}.`)
-        }
-        yield* print(given.json, { client_id: clientId, serves: address }, [
-          address === null
-            ? `${clientId} exchanges no tokens any more, and those that it got are not accepted.`
-            : `${clientId} may exchange the access tokens that are sent to ${address}, for narrower ones.`
-        ])
-      })
-    )
+    administer(function* ({ auditContext, services, workspace }) {
+      const clientId = yield* readId(given.id)
+      const address = given.resource === "none" ? null : given.resource
+      const whole = yield* opened({ services, workspace })
+      const outcome = yield* setServedResource(services, auditContext, whole, clientId, address)
+      if (outcome === "unknown") return yield* unknown
+      if (outcome === "public") return yield* refused("A client without a secret or keys of its own may not exchange.")
+      if (outcome === "no_resource") {
+        return yield* refused(`No token is ever for ${given.resource}: see \`tessera resource list\`.`)
+      }
+      if (outcome === "too_long") {
+        return yield* refused(`The address ${addressTooLong}.`)
+      }
+      yield* print(given.json, { client_id: clientId, serves: address }, [
+        address === null
+          ? `${clientId} exchanges no tokens any more, and those that it got are not accepted.`
+          : `${clientId} may exchange the access tokens that are sent to ${address}, for narrower ones.`
+      ])
+    })
 ).pipe(
   Command.withDescription("Let an API exchange the access tokens that it is sent, to call another API (RFC 8693)"),
   Command.withExamples([{ command: "tessera client exchange CLIENT_ID https://orders.example.com" }])
@@ -350,25 +335,23 @@ const outlivingAdvice = ({ accessTtl }: Policy): ReadonlyArray<string> =>
 
 const answering = (name: "approve" | "refuse", change: "approved" | "refused", description: string) =>
   Command.make(name, { id, json }, (given) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { auditContext, services, workspace } = administration
-        const identifier = yield* readIdentifier(given.id)
-        const clientId = clientKey(identifier)
-        const outcome = yield* answerByIdentifier(services, auditContext, workspace, identifier, change)
-        if (outcome === "unknown") return yield* unknown
-        if (outcome === "not_asked") {
-          return yield* refused("It does not wait for an owner: an owner made it, or it never asked for such access.")
-        }
-        const client = yield* services.clients.findStored(workspace.id, clientId)
-        if (client === undefined) return yield* unknown
-        const standing = workspaceStanding(client, services.policy)
-        yield* print(given.json, { client_id: clientId, workspace_access: standing }, [
-          `${clientId} is ${change}, for every server that runs.`,
-          ...withoutEffect(services.policy)
-        ])
-      })
-    )
+    administer(function* (administration) {
+      const { auditContext, services, workspace } = administration
+      const identifier = yield* readIdentifier(given.id)
+      const clientId = clientKey(identifier)
+      const outcome = yield* answerByIdentifier(services, auditContext, workspace, identifier, change)
+      if (outcome === "unknown") return yield* unknown
+      if (outcome === "not_asked") {
+        return yield* refused("It does not wait for an owner: an owner made it, or it never asked for such access.")
+      }
+      const client = yield* services.clients.findStored(workspace.id, clientId)
+      if (client === undefined) return yield* unknown
+      const standing = workspaceStanding(client, services.policy)
+      yield* print(given.json, { client_id: clientId, workspace_access: standing }, [
+        `${clientId} is ${change}, for every server that runs.`,
+        ...withoutEffect(services.policy)
+      ])
+    })
   ).pipe(Command.withDescription(description))
 
 const withoutEffect = ({ workspaceAccess }: Policy): ReadonlyArray<string> =>
@@ -397,44 +380,40 @@ const newSecret = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services }) =>
-      Effect.gen(function* () {
-        const clientId = yield* readId(given.id)
-        const made = yield* makeSecret(services, auditContext, clientId, Duration.toMillis(given.keep)).pipe(
-          Effect.catchTag("SecretRefused", ({ message, reason }) =>
-            Effect.fail(reason === "kept_too_long" ? misused(message) : refused(message))
-          )
+    administer(function* ({ auditContext, services }) {
+      const clientId = yield* readId(given.id)
+      const made = yield* makeSecret(services, auditContext, clientId, Duration.toMillis(given.keep)).pipe(
+        Effect.catchTag("SecretRefused", ({ message, reason }) =>
+          Effect.fail(reason === "kept_too_long" ? misused(message) : refused(message))
         )
-        if (made === "unknown") return yield* unknown
-        const text = Redacted.value(made.text)
-        const shown = { client_id: clientId, client_secret: text, secrets: secretsShown(made.live) }
-        yield* print(given.json, shown, [
-          ...facts([
-            ["client_id", clientId],
-            ["client_secret", text]
-          ]),
-          "",
-          "The secret is shown this once.",
-          "",
-          ...secretLines(made.live)
-        ])
-      })
-    )
+      )
+      if (made === "unknown") return yield* unknown
+      const text = Redacted.value(made.text)
+      const shown = { client_id: clientId, client_secret: text, secrets: secretsShown(made.live) }
+      yield* print(given.json, shown, [
+        ...facts([
+          ["client_id", clientId],
+          ["client_secret", text]
+        ]),
+        "",
+        "The secret is shown this once.",
+        "",
+        ...secretLines(made.live)
+      ])
+    })
 ).pipe(
   Command.withDescription("Make another secret"),
   Command.withExamples([{ command: 'tessera client secret new CLIENT_ID --keep "7 days"' }])
 )
 
 const listSecrets = Command.make("list", { id, json }, (given) =>
-  administer(({ services, workspace }) =>
-    Effect.gen(function* () {
-      const client = yield* services.clients.findStored(workspace.id, yield* readId(given.id))
-      const now = yield* currentInstant
-      if (client === undefined || !isKnown(client, now)) return yield* unknown
-      const live = liveSecrets(client, now)
-      yield* print(given.json, secretsShown(live), secretLines(live))
-    })
-  )
+  administer(function* ({ services, workspace }) {
+    const client = yield* services.clients.findStored(workspace.id, yield* readId(given.id))
+    const now = yield* currentInstant
+    if (client === undefined || !isKnown(client, now)) return yield* unknown
+    const live = liveSecrets(client, now)
+    yield* print(given.json, secretsShown(live), secretLines(live))
+  })
 ).pipe(Command.withDescription("List the secrets that work; the audit stream tells which one a client of two shows"))
 
 const drop = Command.make(
@@ -448,17 +427,15 @@ const drop = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services }) =>
-      Effect.gen(function* () {
-        const clientId = yield* readId(given.id)
-        const which = given.newer ? "newer" : "older"
-        const outcome = yield* dropSecret(services, auditContext, clientId, which)
-        if (outcome === "unknown") return yield* unknown
-        yield* print(given.json, { client_id: clientId, dropped: outcome === "done" }, [
-          outcome === "done" ? `The ${which} secret has stopped working.` : "This client has no older secret."
-        ])
-      })
-    )
+    administer(function* ({ auditContext, services }) {
+      const clientId = yield* readId(given.id)
+      const which = given.newer ? "newer" : "older"
+      const outcome = yield* dropSecret(services, auditContext, clientId, which)
+      if (outcome === "unknown") return yield* unknown
+      yield* print(given.json, { client_id: clientId, dropped: outcome === "done" }, [
+        outcome === "done" ? `The ${which} secret has stopped working.` : "This client has no older secret."
+      ])
+    })
 ).pipe(Command.withDescription("End one of two secrets now: the older, or the newer"))
 
 const secret = Command.make("secret").pipe(
@@ -467,15 +444,13 @@ const secret = Command.make("secret").pipe(
 )
 
 const remove = Command.make("delete", { id, json }, (given) =>
-  administer(({ auditContext, services }) =>
-    Effect.gen(function* () {
-      const clientId = yield* readId(given.id)
-      if ((yield* deleteClient(services, auditContext, clientId)) === "unknown") return yield* unknown
-      yield* print(given.json, { client_id: clientId, deleted: true }, [
-        `${clientId} is deleted, and nothing that it was granted is accepted any more.`
-      ])
-    })
-  )
+  administer(function* ({ auditContext, services }) {
+    const clientId = yield* readId(given.id)
+    if ((yield* deleteClient(services, auditContext, clientId)) === "unknown") return yield* unknown
+    yield* print(given.json, { client_id: clientId, deleted: true }, [
+      `${clientId} is deleted, and nothing that it was granted is accepted any more.`
+    ])
+  })
 ).pipe(Command.withDescription("Delete a client, and with it all that it was granted"))
 
 const host = Argument.String("host").pipe(
@@ -483,45 +458,39 @@ const host = Argument.String("host").pipe(
 )
 
 const block = Command.make("block", { host, json }, (given) =>
-  administer(({ auditContext, services, workspace }) =>
-    Effect.gen(function* () {
-      const deleted = yield* blockClientHost(services, auditContext, workspace, given.host).pipe(
-        Effect.catchTag("BadHost", ({ reason }) =>
-          Effect.fail(reason === "host" ? misused("That is no host.") : refused("1000 hosts are blocked already."))
-        )
+  administer(function* ({ auditContext, services, workspace }) {
+    const deleted = yield* blockClientHost(services, auditContext, workspace, given.host).pipe(
+      Effect.catchTag("BadHost", ({ reason }) =>
+        Effect.fail(reason === "host" ? misused("That is no host.") : refused("1000 hosts are blocked already."))
       )
-      const seconds = services.policy.clientStaleness / 1000
-      yield* print(given.json, { host: given.host, deleted }, [
-        `No document of ${given.host} is taken any more; a server that runs knows within ${seconds} seconds.`,
-        `Clients that came from there and are deleted, with all that they were granted: ${deleted}.`
-      ])
-    })
-  )
+    )
+    const seconds = services.policy.clientStaleness / 1000
+    yield* print(given.json, { host: given.host, deleted }, [
+      `No document of ${given.host} is taken any more; a server that runs knows within ${seconds} seconds.`,
+      `Clients that came from there and are deleted, with all that they were granted: ${deleted}.`
+    ])
+  })
 ).pipe(
   Command.withDescription("Take no metadata document of a host any more, and end what its clients have"),
   Command.withExamples([{ command: "tessera client block app.example" }])
 )
 
 const unblock = Command.make("unblock", { host, json }, (given) =>
-  administer(({ auditContext, services, workspace }) =>
-    Effect.gen(function* () {
-      if (!(yield* unblockClientHost(services, auditContext, workspace, given.host))) {
-        return yield* notFound("This host is not blocked.")
-      }
-      yield* print(given.json, { host: given.host, blocked: false }, [
-        `Documents of ${given.host} are taken again, where CLIENT_DOCUMENTS takes them.`
-      ])
-    })
-  )
+  administer(function* ({ auditContext, services, workspace }) {
+    if (!(yield* unblockClientHost(services, auditContext, workspace, given.host))) {
+      return yield* notFound("This host is not blocked.")
+    }
+    yield* print(given.json, { host: given.host, blocked: false }, [
+      `Documents of ${given.host} are taken again, where CLIENT_DOCUMENTS takes them.`
+    ])
+  })
 ).pipe(Command.withDescription("Take metadata documents of a host again"))
 
 const blocked = Command.make("blocked", { json }, (given) =>
-  administer(({ services, workspace }) =>
-    Effect.gen(function* () {
-      const hosts = yield* services.openings.blockedHosts(workspace.id)
-      yield* print(given.json, hosts, hosts)
-    })
-  )
+  administer(function* ({ services, workspace }) {
+    const hosts = yield* services.openings.blockedHosts(workspace.id)
+    yield* print(given.json, hosts, hosts)
+  })
 ).pipe(Command.withDescription("List the hosts whose metadata documents are not taken"))
 
 export const client = Command.make("client").pipe(

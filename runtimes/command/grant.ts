@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { endAll } from "../../core/engine/administerGrants.ts"
 import { PlaceId, UserId } from "../../core/rules/Id.ts"
@@ -20,21 +20,19 @@ const end = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, scan, services }) =>
-      Effect.gen(function* () {
-        const which = {
-          user: Option.getOrUndefined(given.user),
-          place: Option.getOrUndefined(given.place),
-          client: Option.isNone(given.client) ? undefined : yield* readId(given.client.value)
-        }
-        if (Object.values(which).every((id) => id === undefined)) {
-          return yield* misused("Name a --user, a --place or a --client: nothing named would end everything.")
-        }
-        const ended = yield* endAll(services, auditContext, which, scan)
-        if (ended === "needs_user") return yield* misused("This store cannot be read as a whole: name a --user.")
-        yield* print(given.json, { ended }, [`${ended} ${ended === 1 ? "grant has" : "grants have"} ended.`])
-      })
-    )
+    administer(function* ({ auditContext, scan, services }) {
+      const which = {
+        user: Option.getOrUndefined(given.user),
+        place: Option.getOrUndefined(given.place),
+        client: Option.isNone(given.client) ? undefined : yield* readId(given.client.value)
+      }
+      if (Object.values(which).every((id) => id === undefined)) {
+        return yield* misused("Name a --user, a --place or a --client: nothing named would end everything.")
+      }
+      const ended = yield* endAll(services, auditContext, which, scan)
+      if (ended === "needs_user") return yield* misused("This store cannot be read as a whole: name a --user.")
+      yield* print(given.json, { ended }, [`${ended} ${ended === 1 ? "grant has" : "grants have"} ended.`])
+    })
 ).pipe(
   Command.withDescription(
     "End what people allowed clients: all that the person, place and client named have in common"

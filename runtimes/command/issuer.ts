@@ -85,20 +85,18 @@ const refusedAs = ({ reason }: BadIssuer) =>
     : Effect.fail(misused(whyNot[reason]))
 
 const add = Command.make("add", { address, ...terms, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { auditContext, services } = administration
-      const typed = yield* typedOf(given)
-      const made = yield* Effect.catchTag(
-        trustIssuer(services, auditContext, yield* opened(administration), typed),
-        "BadIssuer",
-        refusedAs
-      )
-      yield* print(given.json, described(made), [
-        `Assertions of ${made.issuer} are taken, from clients that registered for them: tessera client create --grant-type urn:ietf:params:oauth:grant-type:jwt-bearer`
-      ])
-    })
-  )
+  administer(function* (administration) {
+    const { auditContext, services } = administration
+    const typed = yield* typedOf(given)
+    const made = yield* Effect.catchTag(
+      trustIssuer(services, auditContext, yield* opened(administration), typed),
+      "BadIssuer",
+      refusedAs
+    )
+    yield* print(given.json, described(made), [
+      `Assertions of ${made.issuer} are taken, from clients that registered for them: tessera client create --grant-type urn:ietf:params:oauth:grant-type:jwt-bearer`
+    ])
+  })
 ).pipe(
   Command.withDescription("Trust an issuer's assertions about people (RFC 7523, ID-JAG)"),
   Command.withExamples([
@@ -112,67 +110,61 @@ const add = Command.make("add", { address, ...terms, json }, (given) =>
 const notTrusted = notFound("No owner has trusted it. What is configured stays.")
 
 const change = Command.make("change", { address, ...terms, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { auditContext, services } = administration
-      const workspace = yield* opened(administration)
-      const before = workspace.trustedIssuers?.find(({ issuer }) => issuer === given.address)
-      if (before?.since === undefined) return yield* notTrusted
-      const typed = yield* typedOf(given)
-      const keepsKeys = typed.jwks === undefined && typed.jwksUri === undefined
-      const changed = yield* Effect.catchTag(
-        changeIssuer(services, auditContext, workspace, keepsKeys ? { ...typed, ...keysTypedOf(before) } : typed),
-        "BadIssuer",
-        refusedAs
-      )
-      if (changed === undefined) return yield* notTrusted
-      yield* print(given.json, described(changed), [
-        `${given.address} is trusted as far as was said now. ${keepsKeys ? "What it brought goes on." : "With other keys, what it brought has ended."}`
-      ])
-    })
-  )
+  administer(function* (administration) {
+    const { auditContext, services } = administration
+    const workspace = yield* opened(administration)
+    const before = workspace.trustedIssuers?.find(({ issuer }) => issuer === given.address)
+    if (before?.since === undefined) return yield* notTrusted
+    const typed = yield* typedOf(given)
+    const keepsKeys = typed.jwks === undefined && typed.jwksUri === undefined
+    const changed = yield* Effect.catchTag(
+      changeIssuer(services, auditContext, workspace, keepsKeys ? { ...typed, ...keysTypedOf(before) } : typed),
+      "BadIssuer",
+      refusedAs
+    )
+    if (changed === undefined) return yield* notTrusted
+    yield* print(given.json, described(changed), [
+      `${given.address} is trusted as far as was said now. ${keepsKeys ? "What it brought goes on." : "With other keys, what it brought has ended."}`
+    ])
+  })
 ).pipe(
   Command.withDescription("Say anew how far an issuer is trusted; its keys stay where none are given"),
   Command.withExamples([{ command: "tessera issuer change https://login.acme.example --scope api --make-people" }])
 )
 
 const list = Command.make("list", { json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { trustedIssuers = [] } = yield* opened(administration)
-      yield* print(
-        given.json,
-        trustedIssuers.map(described),
-        trustedIssuers.length === 0
-          ? ["None is trusted."]
-          : table(
-              ["ISSUER", "KEYS", "PEOPLE", "SCOPES", "CLIENTS"],
-              trustedIssuers
-                .map(described)
-                .map((one) => [
-                  one.issuer,
-                  one.keys,
-                  one.people,
-                  one.scopes?.join(" ") ?? "all",
-                  one.clients?.join(" ") ?? "all"
-                ])
-            )
-      )
-    })
-  )
+  administer(function* (administration) {
+    const { trustedIssuers = [] } = yield* opened(administration)
+    yield* print(
+      given.json,
+      trustedIssuers.map(described),
+      trustedIssuers.length === 0
+        ? ["None is trusted."]
+        : table(
+            ["ISSUER", "KEYS", "PEOPLE", "SCOPES", "CLIENTS"],
+            trustedIssuers
+              .map(described)
+              .map((one) => [
+                one.issuer,
+                one.keys,
+                one.people,
+                one.scopes?.join(" ") ?? "all",
+                one.clients?.join(" ") ?? "all"
+              ])
+          )
+    )
+  })
 ).pipe(Command.withDescription("List the issuers whose assertions are taken"))
 
 const remove = Command.make("remove", { address, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { auditContext, services } = administration
-      const removed = yield* removeIssuer(services, auditContext, yield* opened(administration), given.address)
-      if (!removed) return yield* notTrusted
-      yield* print(given.json, { issuer: given.address, removed }, [
-        `No assertion of ${given.address} is taken any more, and what it brought has ended.`
-      ])
-    })
-  )
+  administer(function* (administration) {
+    const { auditContext, services } = administration
+    const removed = yield* removeIssuer(services, auditContext, yield* opened(administration), given.address)
+    if (!removed) return yield* notTrusted
+    yield* print(given.json, { issuer: given.address, removed }, [
+      `No assertion of ${given.address} is taken any more, and what it brought has ended.`
+    ])
+  })
 ).pipe(Command.withDescription("Take no more assertions of an issuer"))
 
 export const issuer = Command.make("issuer").pipe(

@@ -70,21 +70,19 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services, workspace }) =>
-      Effect.gen(function* () {
-        const scope = Option.getOrUndefined(given.scope)
-        if (given.introspectOnly && scope !== undefined) {
-          return yield* misused("A key for introspection alone has no scopes: leave out --scope or --introspect-only.")
-        }
-        const chosen = scope === undefined ? "everything" : namesIn(scope)
-        const opens = given.introspectOnly ? "introspection" : chosen
-        const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
-        yield* printOnce(
-          given.json,
-          yield* createKey(servicesAt(services, workspace), auditContext, { name: given.name, lasts, opens })
-        )
-      })
-    )
+    administer(function* ({ auditContext, services, workspace }) {
+      const scope = Option.getOrUndefined(given.scope)
+      if (given.introspectOnly && scope !== undefined) {
+        return yield* misused("A key for introspection alone has no scopes: leave out --scope or --introspect-only.")
+      }
+      const chosen = scope === undefined ? "everything" : namesIn(scope)
+      const opens = given.introspectOnly ? "introspection" : chosen
+      const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
+      yield* printOnce(
+        given.json,
+        yield* createKey(servicesAt(services, workspace), auditContext, { name: given.name, lasts, opens })
+      )
+    })
 ).pipe(
   Command.withDescription("Make an API key"),
   Command.withExamples([
@@ -94,61 +92,55 @@ const create = Command.make(
 )
 
 const list = Command.make("list", { json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { services, workspace } = administration
-      const now = yield* currentInstant
-      const keys = (yield* apiKeysOf(administration)).filter(
-        (key) => key.expiresAt === null || !hasPassed(key.expiresAt, now)
+  administer(function* (administration) {
+    const { services, workspace } = administration
+    const now = yield* currentInstant
+    const keys = (yield* apiKeysOf(administration)).filter(
+      (key) => key.expiresAt === null || !hasPassed(key.expiresAt, now)
+    )
+    const shown = yield* Effect.forEach(keys, (key) =>
+      Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, at ?? null))
+    )
+    yield* print(
+      given.json,
+      shown,
+      table(
+        ["ID", "NAME", "KEY", "CREATED", "EXPIRES", "LAST USED", "OPENS"],
+        shown.map((key) => [
+          key.id,
+          key.name,
+          `${key.prefix}…`,
+          key.created_at,
+          key.expires_at ?? "never",
+          key.last_used_at ?? "-",
+          key.opens
+        ])
       )
-      const shown = yield* Effect.forEach(keys, (key) =>
-        Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, at ?? null))
-      )
-      yield* print(
-        given.json,
-        shown,
-        table(
-          ["ID", "NAME", "KEY", "CREATED", "EXPIRES", "LAST USED", "OPENS"],
-          shown.map((key) => [
-            key.id,
-            key.name,
-            `${key.prefix}…`,
-            key.created_at,
-            key.expires_at ?? "never",
-            key.last_used_at ?? "-",
-            key.opens
-          ])
-        )
-      )
-    })
-  )
+    )
+  })
 ).pipe(Command.withDescription("List the API keys"))
 
 const id = Argument.String("id").pipe(Argument.withDescription("The id that `tessera key list` shows"))
 
 const rotate = Command.make("rotate", { id, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { auditContext, services, workspace } = administration
-      const old = yield* find(administration, given.id)
-      const made = yield* rotateKey(servicesAt(services, workspace), auditContext, old)
-      yield* made === undefined ? noSuchKey : printOnce(given.json, made)
-    })
-  )
+  administer(function* (administration) {
+    const { auditContext, services, workspace } = administration
+    const old = yield* find(administration, given.id)
+    const made = yield* rotateKey(servicesAt(services, workspace), auditContext, old)
+    yield* made === undefined ? noSuchKey : printOnce(given.json, made)
+  })
 ).pipe(
   Command.withDescription("Make a key of the same name and reach that lasts as long, and revoke the old one"),
   Command.withExamples([{ command: "tessera key rotate 3hGTh17j" }])
 )
 
 const revoke = Command.make("revoke", { id, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { auditContext, services } = administration
-      const key = yield* find(administration, given.id)
-      if ((yield* revokeKey(services, auditContext, key.id)) !== "revoked") return yield* noSuchKey
-      yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
-    })
-  )
+  administer(function* (administration) {
+    const { auditContext, services } = administration
+    const key = yield* find(administration, given.id)
+    if ((yield* revokeKey(services, auditContext, key.id)) !== "revoked") return yield* noSuchKey
+    yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
+  })
 ).pipe(Command.withDescription("Revoke an API key, at once"))
 
 export const key = Command.make("key").pipe(

@@ -1,4 +1,4 @@
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { addResource, removeResource } from "../../core/engine/administerWorkspace.ts"
 import { AccessTokenFormat, type ResourceDefinition } from "../../core/rules/Resource.ts"
@@ -41,22 +41,20 @@ const add = Command.make(
     json
   },
   (given) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { auditContext, services } = administration
-        const added = yield* addResource(services, auditContext, yield* opened(administration), {
-          at: given.at,
-          name: Option.getOrElse(given.name, () => ""),
-          scopes: namesIn(Option.getOrElse(given.scope, () => "")),
-          accessTokenFormat: Option.getOrUndefined(given.accessTokens),
-          accessTokenTtl: Option.getOrUndefined(Option.map(given.accessTokenTtl, Duration.toMillis))
-        })
-        const seconds = services.policy.clientStaleness / 1000
-        yield* print(given.json, described(added, false), [
-          `Tokens can be for ${added.at} now; a server that runs knows within ${seconds} seconds.`
-        ])
+    administer(function* (administration) {
+      const { auditContext, services } = administration
+      const added = yield* addResource(services, auditContext, yield* opened(administration), {
+        at: given.at,
+        name: Option.getOrElse(given.name, () => ""),
+        scopes: namesIn(Option.getOrElse(given.scope, () => "")),
+        accessTokenFormat: Option.getOrUndefined(given.accessTokens),
+        accessTokenTtl: Option.getOrUndefined(Option.map(given.accessTokenTtl, Duration.toMillis))
       })
-    )
+      const seconds = services.policy.clientStaleness / 1000
+      yield* print(given.json, described(added, false), [
+        `Tokens can be for ${added.at} now; a server that runs knows within ${seconds} seconds.`
+      ])
+    })
 ).pipe(
   Command.withDescription("List an API that tokens can be for, wherever it is"),
   Command.withExamples([
@@ -66,41 +64,37 @@ const add = Command.make(
 )
 
 const list = Command.make("list", { json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { listed = [], resources = [] } = yield* opened(administration)
-      const shown = resources.map((one) => described(one, !listed.includes(one)))
-      yield* print(
-        given.json,
-        shown,
-        shown.length === 0
-          ? [`None is listed: tokens are for ${administration.workspace.issuer} and everything below it.`]
-          : table(
-              ["ADDRESS", "NAME", "SCOPES", "TOKENS", "FROM"],
-              shown.map((one) => [
-                one.at,
-                one.name,
-                one.scopes?.join(" ") ?? "all",
-                one.access_token_format,
-                one.configured ? "configuration" : "owners"
-              ])
-            )
-      )
-    })
-  )
+  administer(function* (administration) {
+    const { listed = [], resources = [] } = yield* opened(administration)
+    const shown = resources.map((one) => described(one, !listed.includes(one)))
+    yield* print(
+      given.json,
+      shown,
+      shown.length === 0
+        ? [`None is listed: tokens are for ${administration.workspace.issuer} and everything below it.`]
+        : table(
+            ["ADDRESS", "NAME", "SCOPES", "TOKENS", "FROM"],
+            shown.map((one) => [
+              one.at,
+              one.name,
+              one.scopes?.join(" ") ?? "all",
+              one.access_token_format,
+              one.configured ? "configuration" : "owners"
+            ])
+          )
+    )
+  })
 ).pipe(Command.withDescription("List the APIs that tokens can be for"))
 
 const remove = Command.make("remove", { at, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { auditContext, services } = administration
-      const removed = yield* removeResource(services, auditContext, yield* opened(administration), given.at)
-      if (!removed) return yield* notFound("No owner has listed it. What is configured stays.")
-      yield* print(given.json, { at: given.at, removed }, [
-        `No new token is for ${given.at}. Those that are out go on until they expire.`
-      ])
-    })
-  )
+  administer(function* (administration) {
+    const { auditContext, services } = administration
+    const removed = yield* removeResource(services, auditContext, yield* opened(administration), given.at)
+    if (!removed) return yield* notFound("No owner has listed it. What is configured stays.")
+    yield* print(given.json, { at: given.at, removed }, [
+      `No new token is for ${given.at}. Those that are out go on until they expire.`
+    ])
+  })
 ).pipe(Command.withDescription("Take an API off the list"))
 
 export const resource = Command.make("resource").pipe(

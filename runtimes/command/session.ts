@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { endSessions } from "../../core/people/endSessions.ts"
 import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
@@ -8,28 +8,26 @@ import { json, notFound, print, table, timeText } from "./output.ts"
 import { findUser, grantsFor, person } from "./user.ts"
 
 const list = Command.make("list", { person, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { accounts, workspace } = administration
-      const account = yield* findUser(administration, given.person)
-      const sessions = (yield* liveSessions(accounts.sessions, workspace.id, account, yield* currentInstant)).map(
-        (session) => ({
-          id: sessionMark(session),
-          browser: session.browser ?? null,
-          since: timeText(session.createdAt),
-          lastUsed: timeText(lastUseOf(session))
-        })
+  administer(function* (administration) {
+    const { accounts, workspace } = administration
+    const account = yield* findUser(administration, given.person)
+    const sessions = (yield* liveSessions(accounts.sessions, workspace.id, account, yield* currentInstant)).map(
+      (session) => ({
+        id: sessionMark(session),
+        browser: session.browser ?? null,
+        since: timeText(session.createdAt),
+        lastUsed: timeText(lastUseOf(session))
+      })
+    )
+    yield* print(
+      given.json,
+      sessions,
+      table(
+        ["ID", "BROWSER", "SINCE", "LAST USED"],
+        sessions.map(({ browser, id, lastUsed, since }) => [id, browser ?? "-", since, lastUsed])
       )
-      yield* print(
-        given.json,
-        sessions,
-        table(
-          ["ID", "BROWSER", "SINCE", "LAST USED"],
-          sessions.map(({ browser, id, lastUsed, since }) => [id, browser ?? "-", since, lastUsed])
-        )
-      )
-    })
-  )
+    )
+  })
 ).pipe(Command.withDescription("List the browsers that a person is signed in with, the last used first"))
 
 const end = Command.make(
@@ -40,27 +38,25 @@ const end = Command.make(
     json
   },
   (given) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { accounts, note, workspace } = administration
-        const account = yield* findUser(administration, given.person)
-        const { farewell } = grantsFor(administration)
-        const ended = yield* endSessions(
-          accounts.sessions,
-          workspace,
-          account.id,
-          (session) => Option.isNone(given.id) || sessionMark(session) === given.id.value,
-          farewell
-        )
-        if (ended === 0 && Option.isSome(given.id)) return yield* notFound("There is no such session.")
-        if (ended > 0) yield* note({ _tag: "AccountChanged", account: account.id, change: "signed_out", by })
-        yield* print(given.json, { account: account.id, ended }, [
-          Option.isSome(given.id)
-            ? `${account.email} is signed out there.`
-            : `${account.email} is signed out everywhere: ${ended} ${ended === 1 ? "session" : "sessions"}.`
-        ])
-      })
-    )
+    administer(function* (administration) {
+      const { accounts, note, workspace } = administration
+      const account = yield* findUser(administration, given.person)
+      const { farewell } = grantsFor(administration)
+      const ended = yield* endSessions(
+        accounts.sessions,
+        workspace,
+        account.id,
+        (session) => Option.isNone(given.id) || sessionMark(session) === given.id.value,
+        farewell
+      )
+      if (ended === 0 && Option.isSome(given.id)) return yield* notFound("There is no such session.")
+      if (ended > 0) yield* note({ _tag: "AccountChanged", account: account.id, change: "signed_out", by })
+      yield* print(given.json, { account: account.id, ended }, [
+        Option.isSome(given.id)
+          ? `${account.email} is signed out there.`
+          : `${account.email} is signed out everywhere: ${ended} ${ended === 1 ? "session" : "sessions"}.`
+      ])
+    })
 ).pipe(
   Command.withDescription("Sign a person out of one browser, or of all; they can sign in again"),
   Command.withExamples([{ command: "tessera session end ada@example.com" }])

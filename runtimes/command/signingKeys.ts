@@ -1,4 +1,3 @@
-import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { retireSigningKey, rotateSigningKeys } from "../../core/engine/administerWorkspace.ts"
 import { goneAt, type Retirement, type SigningKey, type SigningKeys, stateAt } from "../../core/engine/signingKeys.ts"
@@ -28,20 +27,16 @@ const shown = (asJson: boolean, keys: SigningKeys | undefined, now: Instant) => 
 }
 
 const list = Command.make("list", { json }, (given) =>
-  administer(({ services, workspace }) =>
-    Effect.gen(function* () {
-      yield* shown(given.json, yield* services.signing.stored(workspace), yield* currentInstant)
-    })
-  )
+  administer(function* ({ services, workspace }) {
+    yield* shown(given.json, yield* services.signing.stored(workspace), yield* currentInstant)
+  })
 ).pipe(Command.withDescription("List the keys that the server signs with"))
 
 const rotate = Command.make("rotate", { json }, (given) =>
-  administer(({ auditContext, services, workspace }) =>
-    Effect.gen(function* () {
-      const keys = yield* rotateSigningKeys(services, auditContext, workspace)
-      yield* shown(given.json, keys, yield* currentInstant)
-    })
-  )
+  administer(function* ({ auditContext, services, workspace }) {
+    const keys = yield* rotateSigningKeys(services, auditContext, workspace)
+    yield* shown(given.json, keys, yield* currentInstant)
+  })
 ).pipe(
   Command.withDescription(
     "Make the next keys, unless they wait already. They are published at once and sign later, so that every API knows them then; a server rotates every 90 days by itself"
@@ -62,21 +57,19 @@ const whyNot = {
 } as const satisfies Record<Exclude<Retirement, "retired">, unknown>
 
 const retire = Command.make("retire", { kid, compromised, json }, (given) =>
-  administer(({ auditContext, services, workspace }) =>
-    Effect.gen(function* () {
-      const how = given.compromised ? "compromised" : "expired"
-      const outcome = yield* retireSigningKey(services, auditContext, workspace, given.kid, how)
-      if (outcome !== "retired") return yield* whyNot[outcome]
-      yield* print(given.json, { kid: given.kid, retired: true }, [
-        `${given.kid} is published no more.`,
-        ...(given.compromised
-          ? [
-              "What it signed is refused here at once, and elsewhere when the keys are fetched anew: within five minutes, as far as they keep to that."
-            ]
-          : [])
-      ])
-    })
-  )
+  administer(function* ({ auditContext, services, workspace }) {
+    const how = given.compromised ? "compromised" : "expired"
+    const outcome = yield* retireSigningKey(services, auditContext, workspace, given.kid, how)
+    if (outcome !== "retired") return yield* whyNot[outcome]
+    yield* print(given.json, { kid: given.kid, retired: true }, [
+      `${given.kid} is published no more.`,
+      ...(given.compromised
+        ? [
+            "What it signed is refused here at once, and elsewhere when the keys are fetched anew: within five minutes, as far as they keep to that."
+          ]
+        : [])
+    ])
+  })
 ).pipe(Command.withDescription("End a key that is not needed any more, or, with --compromised, one that others have"))
 
 export const signingKeys = Command.make("signing-keys").pipe(

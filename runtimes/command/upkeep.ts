@@ -53,11 +53,10 @@ export const migrate = Command.make("migrate", { dryRun, json }, (given) =>
 )
 
 export const sweep = Command.make("sweep", { json }, (given) =>
-  administerAll(({ services }) =>
-    Effect.flatMap(sweepAll(services.storage), (removed) =>
-      print(given.json, { removed }, [`${removed} expired records removed.`])
-    )
-  )
+  administerAll(function* ({ services }) {
+    const removed = yield* sweepAll(services.storage)
+    yield* print(given.json, { removed }, [`${removed} expired records removed.`])
+  })
 ).pipe(Command.withDescription("Remove what has expired; a server that runs does so every minute"))
 
 const fresh = Command.make("new", {}, () => Console.log(Redacted.value(newSealKey()))).pipe(

@@ -121,15 +121,13 @@ const add = Command.make(
   },
   (given) =>
     Effect.flatMap(newSecret("password"), (password) =>
-      administer(({ accounts, note, workspace }) =>
-        Effect.gen(function* () {
-          const role = (yield* hasAccounts(accounts, workspace.id)) ? given.role : "owner"
-          const draft = { email: given.email, name: given.name, role, password } as const
-          const account = yield* accounts.open(workspace.id, draft)
-          yield* note({ _tag: "AccountChanged", account: account.id, change: "opened", by, role })
-          yield* print(given.json, described(account), [`${account.email} may sign in, as ${account.role}.`])
-        })
-      )
+      administer(function* ({ accounts, note, workspace }) {
+        const role = (yield* hasAccounts(accounts, workspace.id)) ? given.role : "owner"
+        const draft = { email: given.email, name: given.name, role, password } as const
+        const account = yield* accounts.open(workspace.id, draft)
+        yield* note({ _tag: "AccountChanged", account: account.id, change: "opened", by, role })
+        yield* print(given.json, described(account), [`${account.email} may sign in, as ${account.role}.`])
+      })
     )
 ).pipe(
   Command.withDescription("Let a person sign in; the password is asked for, or read from standard input"),
@@ -137,61 +135,55 @@ const add = Command.make(
 )
 
 const list = Command.make("list", { json }, (given) =>
-  administer(({ accounts, workspace }) =>
-    Effect.gen(function* () {
-      const all = yield* collectAll((page) => accounts.book.list(workspace.id, page))
-      const active = all.filter((account): account is Active => account._tag === "Active")
-      yield* print(
-        given.json,
-        active.map(described),
-        table(
-          ["EMAIL", "NAME", "ROLE", "ID", "PLACES"],
-          active.map((account) => [
-            account.email,
-            account.name ?? "-",
-            account.role,
-            account.id,
-            account.places?.map(({ id }) => id).join(" ") ?? "-"
-          ])
-        )
+  administer(function* ({ accounts, workspace }) {
+    const all = yield* collectAll((page) => accounts.book.list(workspace.id, page))
+    const active = all.filter((account): account is Active => account._tag === "Active")
+    yield* print(
+      given.json,
+      active.map(described),
+      table(
+        ["EMAIL", "NAME", "ROLE", "ID", "PLACES"],
+        active.map((account) => [
+          account.email,
+          account.name ?? "-",
+          account.role,
+          account.id,
+          account.places?.map(({ id }) => id).join(" ") ?? "-"
+        ])
       )
-    })
-  )
+    )
+  })
 ).pipe(Command.withDescription("List who may sign in, and at which places they let applications act"))
 
 const password = Command.make("password", { person, json }, (given) =>
   Effect.flatMap(newSecret("password"), (secret) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { accounts, note, services, workspace } = administration
-        const account = yield* findUser(administration, given.person)
-        const { farewell } = grantsFor({ note, services })
-        yield* accounts.changePassword(workspace, account.id, secret, farewell)
-        yield* note({ _tag: "AccountChanged", account: account.id, change: "password", by })
-        yield* print(given.json, described(account), [
-          `${account.email} has a new password, and is signed out everywhere.`
-        ])
-      })
-    )
+    administer(function* (administration) {
+      const { accounts, note, services, workspace } = administration
+      const account = yield* findUser(administration, given.person)
+      const { farewell } = grantsFor({ note, services })
+      yield* accounts.changePassword(workspace, account.id, secret, farewell)
+      yield* note({ _tag: "AccountChanged", account: account.id, change: "password", by })
+      yield* print(given.json, described(account), [
+        `${account.email} has a new password, and is signed out everywhere.`
+      ])
+    })
   )
 ).pipe(Command.withDescription("Give a person a new password; it is asked for, or read from standard input"))
 
 const remove = Command.make("remove", { person, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { accounts, note, workspace } = administration
-      const account = yield* findUser(administration, given.person)
-      const grants = grantsFor(administration)
-      const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
-      const outcome = yield* removeAccount(accounts, grants, workspace, account.id, noted)
-      yield* print(given.json, { ...described(account), removed: true }, [
-        outcome === "removed"
-          ? `${account.email} is removed: signed out, and everything that they allowed is revoked.`
-          : `${account.email} is removed and signed out. A server that runs revokes what they allowed within minutes.`,
-        ...(account.role === "owner" ? ["API keys and client secrets that they saw still work: rotate these."] : [])
-      ])
-    })
-  )
+  administer(function* (administration) {
+    const { accounts, note, workspace } = administration
+    const account = yield* findUser(administration, given.person)
+    const grants = grantsFor(administration)
+    const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
+    const outcome = yield* removeAccount(accounts, grants, workspace, account.id, noted)
+    yield* print(given.json, { ...described(account), removed: true }, [
+      outcome === "removed"
+        ? `${account.email} is removed: signed out, and everything that they allowed is revoked.`
+        : `${account.email} is removed and signed out. A server that runs revokes what they allowed within minutes.`,
+      ...(account.role === "owner" ? ["API keys and client secrets that they saw still work: rotate these."] : [])
+    ])
+  })
 ).pipe(Command.withDescription("Remove a person, and revoke all that they allowed"))
 
 const place = Argument.String("place").pipe(
@@ -217,17 +209,15 @@ const setThere = Command.make(
     json
   },
   (given) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { accounts, note, services, workspace } = administration
-        const account = yield* findUser(administration, given.person)
-        const typed = { id: given.place, label: given.label, detail: given.detail, scopes: namesIn(given.scope) }
-        const read = yield* Effect.fromResult(readPlace(typed, scopesOf(services.policy, workspace)))
-        const changed = yield* setPlace(accounts, grantsFor(administration), workspace.id, account.id, read)
-        yield* note({ _tag: "AccountChanged", account: account.id, change: "place set", place: read.id, by })
-        yield* print(given.json, described(changed), [`${account.email} may let applications act at ${read.id}.`])
-      })
-    )
+    administer(function* (administration) {
+      const { accounts, note, services, workspace } = administration
+      const account = yield* findUser(administration, given.person)
+      const typed = { id: given.place, label: given.label, detail: given.detail, scopes: namesIn(given.scope) }
+      const read = yield* Effect.fromResult(readPlace(typed, scopesOf(services.policy, workspace)))
+      const changed = yield* setPlace(accounts, grantsFor(administration), workspace.id, account.id, read)
+      yield* note({ _tag: "AccountChanged", account: account.id, change: "place set", place: read.id, by })
+      yield* print(given.json, described(changed), [`${account.email} may let applications act at ${read.id}.`])
+    })
 ).pipe(
   Command.withDescription("Give a person a place, or say anew how it is called and what it takes"),
   Command.withExamples([
@@ -236,27 +226,25 @@ const setThere = Command.make(
 )
 
 const removeThere = Command.make("remove", { person, place, json }, (given) =>
-  administer((administration) =>
-    Effect.gen(function* () {
-      const { accounts, note, workspace } = administration
-      const account = yield* findUser(administration, given.person)
-      const noted = note({
-        _tag: "AccountChanged",
-        account: account.id,
-        change: "place removed",
-        place: given.place,
-        by
-      })
-      const grants = grantsFor(administration)
-      const outcome = yield* removePlace(accounts, grants, workspace.id, account.id, given.place, noted)
-      if (outcome === "unknown") return yield* notFound("The person does not have this place.")
-      yield* print(given.json, { account: account.id, place: given.place, removed: true }, [
-        outcome === "removed"
-          ? `${account.email} has left ${given.place}, and what applications were allowed there has ended.`
-          : `${account.email} has left ${given.place}. A server that runs ends what applications were allowed there within minutes.`
-      ])
+  administer(function* (administration) {
+    const { accounts, note, workspace } = administration
+    const account = yield* findUser(administration, given.person)
+    const noted = note({
+      _tag: "AccountChanged",
+      account: account.id,
+      change: "place removed",
+      place: given.place,
+      by
     })
-  )
+    const grants = grantsFor(administration)
+    const outcome = yield* removePlace(accounts, grants, workspace.id, account.id, given.place, noted)
+    if (outcome === "unknown") return yield* notFound("The person does not have this place.")
+    yield* print(given.json, { account: account.id, place: given.place, removed: true }, [
+      outcome === "removed"
+        ? `${account.email} has left ${given.place}, and what applications were allowed there has ended.`
+        : `${account.email} has left ${given.place}. A server that runs ends what applications were allowed there within minutes.`
+    ])
+  })
 ).pipe(Command.withDescription("Take a place from a person, and end what applications were allowed there"))
 
 const places = Command.make("place").pipe(

@@ -22,21 +22,19 @@ const whatMovingEnds =
   "What the former issuer sealed opens nothing any more: people allow their applications anew. API keys stay."
 
 const movedCommand = Command.make("moved", { to, json }, (given) =>
-  administerAll(({ note, services, workspace }) =>
-    Effect.gen(function* () {
-      const from = yield* moveWorkspace(services, workspace.id, given.to)
-      if (from === undefined) return yield* neverOpened
-      if (from === given.to) {
-        return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
-      }
-      yield* note({ _tag: "WorkspaceMoved", from, to: given.to, by })
-      yield* print(given.json, { from, to: given.to }, [
-        `It belonged to ${from}, and belongs to ${given.to} now.`,
-        whatMovingEnds,
-        `A server that runs as the former issuer serves it no more within ${services.policy.clientStaleness / 1000} seconds.`
-      ])
-    })
-  )
+  administerAll(function* ({ note, services, workspace }) {
+    const from = yield* moveWorkspace(services, workspace.id, given.to)
+    if (from === undefined) return yield* neverOpened
+    if (from === given.to) {
+      return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
+    }
+    yield* note({ _tag: "WorkspaceMoved", from, to: given.to, by })
+    yield* print(given.json, { from, to: given.to }, [
+      `It belonged to ${from}, and belongs to ${given.to} now.`,
+      whatMovingEnds,
+      `A server that runs as the former issuer serves it no more within ${services.policy.clientStaleness / 1000} seconds.`
+    ])
+  })
 ).pipe(
   Command.withDescription(
     "Say that BASE_URL's workspace has moved to another issuer, whose server is refused until then"
@@ -76,20 +74,18 @@ const soon = ({ services }: Administration): string =>
 const described = ({ disabled = false, ...workspace }: Workspace) => ({ ...workspace, disabled })
 
 const list = Command.make("list", { json }, (given) =>
-  administerAll(({ hosted }) =>
-    Effect.gen(function* () {
-      const all: Array<Workspace> = []
-      yield* hosted.each((workspace) => Effect.sync(() => void all.push(workspace)))
-      yield* print(
-        given.json,
-        all.map(described),
-        table(
-          ["ID", "ISSUER", "NAME", "STATE"],
-          all.map(({ disabled, id, issuer, name }) => [id, issuer, name, disabled === true ? "disabled" : "enabled"])
-        )
+  administerAll(function* ({ hosted }) {
+    const all: Array<Workspace> = []
+    yield* hosted.each((workspace) => Effect.sync(() => void all.push(workspace)))
+    yield* print(
+      given.json,
+      all.map(described),
+      table(
+        ["ID", "ISSUER", "NAME", "STATE"],
+        all.map(({ disabled, id, issuer, name }) => [id, issuer, name, disabled === true ? "disabled" : "enabled"])
       )
-    })
-  )
+    )
+  })
 ).pipe(Command.withDescription("List the workspaces, that of BASE_URL first"))
 
 const id = Argument.String("id").pipe(
@@ -183,30 +179,28 @@ const add = Command.make(
     json
   },
   ({ from, json, ...given }) =>
-    administerAll((administration) =>
-      Effect.gen(function* () {
-        const { accounts, workspace: home } = administration
-        const hosting = yield* hostingOf(administration)
-        const workspace = (yield* entryOf(given, from)) ?? (yield* workspaceOf(given))
-        const { id, issuer } = workspace
-        const problem = hostingProblem(home, workspace)
-        if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
-        const outcome = yield* hosting.add(workspace)
-        if (outcome === "added") {
-          yield* noteIn(administration, id, { _tag: "WorkspaceChanged", change: "added", by })
-        }
-        const secret = yield* makeSetUpLink(accounts, workspace)
-        const link = secret === undefined ? null : Redacted.value(secret)
-        yield* print(json, { ...described(workspace), outcome, set_up_link: link }, [
-          ...facts([
-            ["workspace", id],
-            ["issuer", issuer]
-          ]),
-          outcome === "added" ? soon(administration) : "It was there already, and is as it was.",
-          ...(link === null ? [] : ["Its first account is made here; the link works once, for a day:", "", `  ${link}`])
-        ])
-      })
-    )
+    administerAll(function* (administration) {
+      const { accounts, workspace: home } = administration
+      const hosting = yield* hostingOf(administration)
+      const workspace = (yield* entryOf(given, from)) ?? (yield* workspaceOf(given))
+      const { id, issuer } = workspace
+      const problem = hostingProblem(home, workspace)
+      if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
+      const outcome = yield* hosting.add(workspace)
+      if (outcome === "added") {
+        yield* noteIn(administration, id, { _tag: "WorkspaceChanged", change: "added", by })
+      }
+      const secret = yield* makeSetUpLink(accounts, workspace)
+      const link = secret === undefined ? null : Redacted.value(secret)
+      yield* print(json, { ...described(workspace), outcome, set_up_link: link }, [
+        ...facts([
+          ["workspace", id],
+          ["issuer", issuer]
+        ]),
+        outcome === "added" ? soon(administration) : "It was there already, and is as it was.",
+        ...(link === null ? [] : ["Its first account is made here; the link works once, for a day:", "", `  ${link}`])
+      ])
+    })
 ).pipe(
   Command.withDescription("Add a workspace, which servers that run answer for without a restart"),
   Command.withExamples([
@@ -237,64 +231,58 @@ const change = Command.make(
     json
   },
   ({ from, json, ...given }) =>
-    administerAll((administration) =>
-      Effect.gen(function* () {
-        const hosting = yield* hostingFor(administration, given.id)
-        const before = yield* hosting.find(given.id)
-        const entry = yield* entryOf({ ...given, issuer: Option.none() }, from)
-        if (entry === undefined && [given.name, given.accent, given.logo].every(Option.isNone)) {
-          return yield* misused("Say what to change: --name, --accent or --logo, or --from which file all of it comes.")
-        }
-        const problem = before === undefined || entry === undefined ? undefined : changeProblem(before, entry)
-        if (problem !== undefined) return yield* refused(`It is refused: ${problem}`)
-        const name = Option.getOrUndefined(given.name)
-        if (name !== undefined && !isName(name)) return yield* badName
-        const theme = yield* themeWith(before?.theme, given)
-        const changed = yield* hosting.change(given.id, (found) =>
-          entry === undefined
-            ? { ...found, ...(name === undefined ? {} : { name }), ...(theme === undefined ? {} : { theme }) }
-            : { ...entry, ...(found.disabled === undefined ? {} : { disabled: found.disabled }) }
-        )
-        yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: "changed", by })
-        yield* print(json, described(changed), [`${given.id} is changed. ${soon(administration)}`])
-      })
-    )
+    administerAll(function* (administration) {
+      const hosting = yield* hostingFor(administration, given.id)
+      const before = yield* hosting.find(given.id)
+      const entry = yield* entryOf({ ...given, issuer: Option.none() }, from)
+      if (entry === undefined && [given.name, given.accent, given.logo].every(Option.isNone)) {
+        return yield* misused("Say what to change: --name, --accent or --logo, or --from which file all of it comes.")
+      }
+      const problem = before === undefined || entry === undefined ? undefined : changeProblem(before, entry)
+      if (problem !== undefined) return yield* refused(`It is refused: ${problem}`)
+      const name = Option.getOrUndefined(given.name)
+      if (name !== undefined && !isName(name)) return yield* badName
+      const theme = yield* themeWith(before?.theme, given)
+      const changed = yield* hosting.change(given.id, (found) =>
+        entry === undefined
+          ? { ...found, ...(name === undefined ? {} : { name }), ...(theme === undefined ? {} : { theme }) }
+          : { ...entry, ...(found.disabled === undefined ? {} : { disabled: found.disabled }) }
+      )
+      yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: "changed", by })
+      yield* print(json, described(changed), [`${given.id} is changed. ${soon(administration)}`])
+    })
 ).pipe(Command.withDescription("Change a workspace's name or the look of its pages, or all that it is configured with"))
 
 const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>
-    administerAll((administration) =>
-      Effect.gen(function* () {
-        const hosting = yield* hostingFor(administration, given.id)
-        const changed = yield* hosting.change(given.id, ({ disabled: _, ...found }) =>
-          name === "disable" ? { ...found, disabled: true } : found
-        )
-        yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: `${name}d`, by })
-        yield* print(given.json, described(changed), [`${given.id} is ${name}d. ${soon(administration)}`])
-      })
-    )
+    administerAll(function* (administration) {
+      const hosting = yield* hostingFor(administration, given.id)
+      const changed = yield* hosting.change(given.id, ({ disabled: _, ...found }) =>
+        name === "disable" ? { ...found, disabled: true } : found
+      )
+      yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: `${name}d`, by })
+      yield* print(given.json, described(changed), [`${given.id} is ${name}d. ${soon(administration)}`])
+    })
   ).pipe(Command.withDescription(description))
 
 const move = Command.make("move", { id, to, json }, (given) =>
-  administerAll((administration) =>
-    Effect.gen(function* () {
-      const hosting = yield* hostingFor(administration, given.id, "`tessera workspace moved` gives it another issuer")
-      const found = yield* hosting.find(given.id)
-      const problem =
-        found === undefined ? undefined : hostingProblem(administration.workspace, { ...found, issuer: given.to })
-      if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
-      const from = yield* hosting.move(given.id, given.to)
-      if (from === given.to) {
-        return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
-      }
-      yield* noteIn(administration, given.id, { _tag: "WorkspaceMoved", from, to: given.to, by })
-      yield* print(given.json, { from, to: given.to }, [
-        `It belonged to ${from}, and belongs to ${given.to} now.`,
-        whatMovingEnds,
-        soon(administration)
-      ])
-    })
-  )
+  administerAll(function* (administration) {
+    const hosting = yield* hostingFor(administration, given.id, "`tessera workspace moved` gives it another issuer")
+    const found = yield* hosting.find(given.id)
+    const problem =
+      found === undefined ? undefined : hostingProblem(administration.workspace, { ...found, issuer: given.to })
+    if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
+    const from = yield* hosting.move(given.id, given.to)
+    if (from === given.to) {
+      return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
+    }
+    yield* noteIn(administration, given.id, { _tag: "WorkspaceMoved", from, to: given.to, by })
+    yield* print(given.json, { from, to: given.to }, [
+      `It belonged to ${from}, and belongs to ${given.to} now.`,
+      whatMovingEnds,
+      soon(administration)
+    ])
+  })
 ).pipe(
   Command.withDescription("Give a workspace another issuer"),
   Command.withExamples([{ command: "tessera workspace move acme --to https://login.acme.example" }])

@@ -29,7 +29,10 @@ type Act = Parameters<Parameters<typeof administerAll>[0]>[0]["services"]["stora
 
 /** What its user is told of a command that does this, and then fails so. */
 const told = (trouble: Trouble, act: (storage: Act) => Effect.Effect<unknown, unknown>) =>
-  administerAll(({ services }) => Effect.andThen(Effect.ignore(act(services.storage)), Effect.fail(trouble))).pipe(
+  administerAll(function* ({ services }) {
+    yield* Effect.ignore(act(services.storage))
+    return yield* Effect.fail(trouble)
+  }).pipe(
     Effect.flip,
     Effect.map(({ message, status }) => ({ message, status })),
     Effect.provideService(StoreKinds, [lasting]),
