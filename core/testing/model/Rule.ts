@@ -45,6 +45,9 @@ export const refused =
     { expect: { _tag: "Refused", status: typeof status === "number" ? [status] : status, error }, next: state }
   ]
 
+/** A page for the person, that changes nothing. */
+export const showsPage = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
+
 /** What a request needs cannot be had now: to come again, without a word about who asks. */
 export const away = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Away" }, next: state }]
 

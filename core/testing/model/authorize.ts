@@ -2,7 +2,16 @@ import type { Authorize, ClaimsAsked, Push } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
 import { isCopy, redirectsOf } from "./document.ts"
 import { drawnFor, offerOf, placesOf } from "./place.ts"
-import { type Alternative, away, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
+import {
+  type Alternative,
+  away,
+  type Facts,
+  type Fault,
+  firstThatHolds,
+  inAnyOrder,
+  type Rule,
+  showsPage
+} from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
 import { type Client, type IdToken, mayBeForgotten, type Scope, sealingKey, withPage } from "./State.ts"
 import { grantable } from "./scope.ts"
@@ -31,8 +40,6 @@ export const fits = (sent: string, registered: string): boolean =>
     loopback.test(registered) &&
     sent.replace(loopback, "http://$1") === registered.replace(loopback, "http://$1"))
 
-const page = ({ state }: Facts) => [{ expect: { _tag: "Page" } as const, next: state }]
-
 /**
  * RFC 6749 §4.1.2.1 and RFC 9207 §2: back to the client, with what was wrong. RFC 9700 §4.11.2: of a client that no
  * person has approved yet, a page tells.
@@ -41,9 +48,9 @@ const sentBack =
   (...error: ReadonlyArray<string>) =>
   (facts: AuthorizeFacts) => {
     const { state, world, client, redirect, command } = facts
-    if (client?.hasCompletedAFlow === false) return page(facts)
+    if (client?.hasCompletedAFlow === false) return showsPage(facts)
     return [
-      ...(client !== undefined && mayBeForgotten(state, client) ? page(facts) : []),
+      ...(client !== undefined && mayBeForgotten(state, client) ? showsPage(facts) : []),
       {
         expect: {
           _tag: "SentBack",
@@ -201,7 +208,7 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   {
     name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
     when: ({ client, command }) => client === undefined || client.isDeleted || command.twice === "client_id",
-    gives: page
+    gives: showsPage
   },
   {
     name: "where a client's document cannot be had, a page says so (issue 24)",
@@ -211,7 +218,7 @@ export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
   {
     name: "a redirect URI that is not registered gets a page and no redirect (RFC 6749 §4.1.2.1)",
     when: ({ redirectFits, command }) => !redirectFits || command.twice === "redirect_uri",
-    gives: page
+    gives: showsPage
   },
   ...inAnyOrder(faults, sentBack),
   {

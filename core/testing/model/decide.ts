@@ -3,7 +3,7 @@ import { redirectsNamed } from "../script/redirectText.ts"
 import { fits } from "./authorize.ts"
 import { lettingIn, redirectsOf } from "./document.ts"
 import { type Chosen, chosenOn, placesOf } from "./place.ts"
-import { type Alternative, away, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { type Alternative, away, type Facts, firstThatHolds, type Outcome, type Rule, showsPage } from "./Rule.ts"
 import {
   type Client,
   type Copy,
@@ -40,11 +40,9 @@ const consentAgain = ({ client, state, world }: DecideFacts): ReadonlyArray<Outc
 
 /** Where more is wanted as well, either may be told: nothing is written in both cases. */
 const nothingMore = (facts: DecideFacts): ReadonlyArray<Outcome> => [
-  ...readablePage(facts),
+  ...showsPage(facts),
   ...(isPlaceless(facts) || isNewByNow(facts) ? consentAgain(facts) : [])
 ]
-
-const readablePage = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
 
 /** Where the answer goes: a device is told when it polls, and the person by a page. */
 const told = (
@@ -139,18 +137,18 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
     name: "a form that somebody else or a forger posts decides nothing",
     when: ({ command }) => command.by !== "viewer",
-    gives: readablePage
+    gives: showsPage
   },
   {
     name: "consent to a deleted client is no consent",
     when: ({ client }) => client === undefined || client.isDeleted,
-    gives: readablePage
+    gives: showsPage
   },
   {
     name: "a page from before a ban lets nobody in, though it may once that is taken back (issue 24: an owner stays in charge)",
     when: ({ command, page, reading }) =>
       page?.document !== undefined && command.decision === "approve" && reading === undefined,
-    gives: readablePage
+    gives: showsPage
   },
   {
     name: "nobody lets in a client whose document cannot be had (issue 24)",
@@ -160,7 +158,7 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
     name: "what one person answered for a device, nobody else answers again",
     when: ({ page }) => page != null && page.decidedBy !== null && page.decidedBy !== page.user,
-    gives: readablePage
+    gives: showsPage
   },
   {
     name: "a second click on Approve gives no second code",
@@ -183,7 +181,7 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
     name: "a page sealed under a key that was dropped decides nothing",
     when: ({ page, state }) => page !== undefined && !state.keys.includes(page.key),
-    gives: readablePage
+    gives: showsPage
   },
   {
     name: "a request that was denied stays denied",
@@ -196,12 +194,12 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
       const grant = grantOf(state, page)
       return command.decision === "deny" && grant !== undefined && grant.generation > 0 && grant.death === null
     },
-    gives: readablePage
+    gives: showsPage
   },
   {
     name: "a no to a client that may not be sent back to that address any more may be told on a page (RFC 9700 §4.11.2)",
     when: (facts) => facts.command.decision === "deny" && mayBeUnreachable(facts),
-    gives: (facts) => [...denied(facts), ...readablePage(facts)]
+    gives: (facts) => [...denied(facts), ...showsPage(facts)]
   },
   {
     name: "denying sends back access_denied and grants nothing (RFC 6749 §4.1.2.1)",

@@ -9,7 +9,8 @@ import {
   inAnyOrder,
   type Outcome,
   type Rule,
-  refused400
+  refused400,
+  showsPage
 } from "./Rule.ts"
 import { type Target, targetAtAuthorize, targetAtToken } from "./resource.ts"
 import {
@@ -106,38 +107,36 @@ interface EnterFacts extends Facts {
   readonly client: Client | undefined
 }
 
-const page = ({ state }: Facts) => [{ expect: { _tag: "Page" } as const, next: state }]
-
 export const enterRules: ReadonlyArray<Rule<EnterFacts>> = [
   {
     name: "a code that a forger enters leads nowhere",
     when: ({ command }) => command.by === "forger",
-    gives: page
+    gives: showsPage
   },
   {
     name: "no workspace finds the device of another",
     when: ({ client, command }) => client?.workspace !== command.workspace,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a device of a deleted client is nobody's",
     when: ({ client }) => client?.isDeleted === true,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a code under a key that was dropped leads nowhere",
     when: ({ device, state }) => !isOpen(state, device),
-    gives: page
+    gives: showsPage
   },
   {
     name: "a device that was answered waits no more",
     when: ({ device, state }) => answerTo(state, device) !== null,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a code that is entered too late leads nowhere (RFC 8628 §3.2)",
     when: ({ device, state }) => device !== undefined && state.now >= device.until,
-    gives: page
+    gives: showsPage
   },
   {
     name: "who enters the code of a device is asked for consent, and looking uses nothing up (RFC 8628 §3.3)",

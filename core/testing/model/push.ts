@@ -2,7 +2,16 @@ import type { Push, Visit } from "../script/Command.ts"
 import { type AuthorizeFacts, askedBy, faults, readAsked } from "./authorize.ts"
 import { forgery, provenKey } from "./keys.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
-import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule, refused400 } from "./Rule.ts"
+import {
+  type Alternative,
+  type Facts,
+  type Fault,
+  firstThatHolds,
+  inAnyOrder,
+  type Rule,
+  refused400,
+  showsPage
+} from "./Rule.ts"
 import { type Client, type Request, sealingKey, withPage, withRequest } from "./State.ts"
 import { pushedTtl } from "./World.ts"
 
@@ -52,33 +61,31 @@ interface VisitFacts extends Facts {
   readonly isAnswered: boolean
 }
 
-const page = ({ state }: Facts) => [{ expect: { _tag: "Page" } as const, next: state }]
-
 export const visitRules: ReadonlyArray<Rule<VisitFacts>> = [
   {
     name: "a pushed request of a deleted client is nobody's",
     when: ({ client }) => client === undefined || client.isDeleted,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a pushed request is its client's alone (RFC 9126 §2.2)",
     when: ({ command, request }) => request?.client !== command.client,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a pushed request is used up by its answer (RFC 9126 §7.3)",
     when: ({ isAnswered }) => isAnswered,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a browser that comes too late with a pushed request finds nothing (RFC 9126 §2.2)",
     when: ({ request, state }) => request !== undefined && state.now >= request.until,
-    gives: page
+    gives: showsPage
   },
   {
     name: "a pushed request under a key that was dropped is nothing",
     when: ({ request, state }) => request !== undefined && !state.keys.includes(request.key),
-    gives: page
+    gives: showsPage
   },
   {
     name: "who comes with a pushed request is asked for consent, and looking uses nothing up (RFC 9126 §4)",

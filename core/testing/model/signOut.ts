@@ -1,6 +1,6 @@
 import type { SignOut } from "../script/Command.ts"
 import { issuedTo } from "./endSession.ts"
-import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule, showsPage } from "./Rule.ts"
 import { allDead, type Client, type IdToken, type State } from "./State.ts"
 
 interface SignOutFacts extends Facts {
@@ -9,8 +9,6 @@ interface SignOutFacts extends Facts {
   /** Who asks: whose the hint is, else who is named. */
   readonly client: Client | undefined
 }
-
-const page = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page" }, next: state }]
 
 const refuses = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Page", refuses: true }, next: state }]
 
@@ -52,7 +50,7 @@ const goodRules: ReadonlyArray<Rule<SignOutFacts>> = [
   {
     name: "where nobody is signed in, only who has a hint is sent on",
     when: ({ command }) => command.who === null,
-    gives: (facts) => (facts.hint === undefined ? page(facts) : signedOut(facts))
+    gives: (facts) => (facts.hint === undefined ? showsPage(facts) : signedOut(facts))
   },
   {
     name: "who brings a hint of the session ends it (RP-Initiated Logout §2)",
