@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from "node:tls"
-import { Cluster, type RedisOptions as ConnectionSettings, Redis } from "ioredis"
+import { Cluster, type RedisOptions as ConnectionSettings, Redis, ReplyError } from "ioredis"
 import type { Login, RedisTarget } from "./RedisUrl.ts"
 
 export interface Connecting {
@@ -38,10 +38,10 @@ export const connect = (target: RedisTarget, connecting: Connecting): Redis | Cl
 
   switch (target.kind) {
     case "single":
-      return new Redis({ ...lasting, ...target.address, db: target.database })
+      return onlyInItsDatabase(new Redis({ ...lasting, ...target.address, db: target.database }))
     case "sentinel": {
       const { username, password } = credentials(target.sentinelLogin)
-      return new Redis({
+      const client = new Redis({
         ...lasting,
         sentinels: target.sentinels.map((address) => ({ ...address })),
         name: target.name,
@@ -53,6 +53,7 @@ export const connect = (target: RedisTarget, connecting: Connecting): Redis | Cl
         ...(password === undefined ? {} : { sentinelPassword: password }),
         ...(target.tls ? { enableTLSForSentinelMode: true, sentinelTLS: connecting.tls ?? {} } : {})
       })
+      return onlyInItsDatabase(client)
     }
     case "cluster":
       return new Cluster(
@@ -68,6 +69,12 @@ export const connect = (target: RedisTarget, connecting: Connecting): Redis | Cl
       )
   }
 }
+
+/** Where SELECT is refused, ioredis says so and goes on in database 0, among the records of others. */
+const onlyInItsDatabase = (client: Redis): Redis =>
+  client.on("error", (error: Error & { readonly command?: { readonly name: string } }) => {
+    if (error instanceof ReplyError && error.command?.name === "select") client.disconnect(true)
+  })
 
 const delay = (times: number): number => Math.min(25 * 2 ** (times - 1), 1000)
 

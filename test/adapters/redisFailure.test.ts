@@ -511,6 +511,33 @@ describe("when Redis fails", () => {
     expect((await start("redis+sentinel://127.0.0.1:1/mymaster"))._tag).toBe("StorageUnavailable")
   })
 
+  test("a database that it may not choose: nothing is kept in another", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const beyond = Effect.void.pipe(over(`${server.url}/16`, { startWithin: 0, deadline: "1 second" }))
+        const refused = yield* Effect.flip(beyond)
+        expect(refused._tag).toBe("StorageUnavailable")
+        expect(refused.message).toContain("DB index is out of range")
+
+        const admin = yield* openAdmin(server.url)
+        const inDatabase0 = Effect.promise(() => admin.dbsize())
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("before"))
+          yield* call(admin, "ACL", "SETUSER", "default", "-select")
+          yield* call(admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+          expect(yield* failureOf(store.insert(recordOf("meanwhile")))).toBeDefined()
+          expect(yield* inDatabase0).toBe(0)
+
+          yield* call(admin, "ACL", "SETUSER", "default", "+select")
+          yield* answersAgain
+          expect(Option.isSome(yield* store.get(recordOf("before")))).toBe(true)
+        }).pipe(over(`${server.url}/15`, { deadline: "1 second" }))
+        expect(yield* inDatabase0).toBe(0)
+      })
+    ))
+
   test("of a cluster it does not wait for replicas, which only one connection to each master could", async () => {
     const asked = over("redis+cluster://127.0.0.1:1", { startWithin: 0, waitForReplica: true })
     expect((await Effect.runPromise(Effect.flip(asked(Effect.void))))._tag).toBe("BadRedisUrl")
