@@ -10,8 +10,8 @@ export interface Failure {
   readonly message: string
 }
 
-/** Classes whose messages cannot quote a stored value. */
-const quotesNoValue = /^(?:08|25|28|3D|40|53|55|57|58)/
+/** Classes and codes whose messages cannot quote a stored value; 42501 names the table that a role has no rights to. */
+const quotesNoValue = /^(?:08|25|28|3D|3F|40|42501|42P01|53|55|57|58)/
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null

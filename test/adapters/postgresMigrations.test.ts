@@ -140,7 +140,7 @@ describe("migrations", () => {
   )
 
   test(
-    "a role without any right to define things can start once they have been run",
+    "a role without any right to define things can start once they have been run, and is told what it has no right to",
     onFreshDatabase((url) =>
       Effect.gen(function* () {
         yield* migrate(optionsFor(url))
@@ -160,6 +160,11 @@ describe("migrations", () => {
             yield* store.insert(record("a"))
             yield* store.replace(1, record("a", { n: 2 }))
             expect(Option.getOrThrow(yield* store.get(key("a"))).version).toBe(2)
+
+            // As after a migration that brought a table, and nobody gave the role any right to it.
+            yield* tell(url, `REVOKE ALL ON tessera.grants FROM ${role}`)
+            const refused = yield* Effect.flip(store.get(key("a")))
+            expect([refused.outcome, refused.message]).toEqual(["not_done", expect.stringContaining("table grants")])
           })
         )
         yield* tell(url, `DROP OWNED BY ${role}`, `DROP ROLE ${role}`)
