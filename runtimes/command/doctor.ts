@@ -35,7 +35,7 @@ import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
 import { Hosted, hostedBy, workspacesOfFile } from "../server/hosting.ts"
-import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
+import { restoreKeys, sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { untrustedProxySeen } from "../server/untrustedProxy.ts"
 import { lookAt, type Unseen } from "./administration.ts"
@@ -110,11 +110,7 @@ const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
     const beside = yield* lookAt(database)
     if (file === undefined) {
       if (beside !== undefined) {
-        return bad(
-          what,
-          `${path} is missing, and ${database} is there`,
-          `Restore ${path} from a backup. Without it the next start makes new keys, and everybody has to sign in to their applications again.`
-        )
+        return bad(what, `${path} is missing, and ${database} is there`, restoreKeys(path))
       }
       yield* mayMake(path)
       return good(what, `will be made in ${path} at the first start`)

@@ -1,5 +1,16 @@
 import { randomBytes } from "node:crypto"
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync
+} from "node:fs"
 import { dirname } from "node:path"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { base64Url } from "../../core/codec/Base64Url.ts"
@@ -97,6 +108,10 @@ export const sealKeysIn = Effect.fnUntraced(function* (path: string): Effect.fn.
   return { ring: yield* readFile(path), made }
 })
 
+/** Other keys would end what applications hold, and these throw away what is refused. So they are the operator's to make. */
+export const restoreKeys = (path: string): string =>
+  `Restore it from a backup, or set SEAL_KEYS as it was. If the keys are lost, run: (umask 077; tessera seal-keys new > ${path}). Everybody has to sign in to their applications again then.`
+
 export interface SealKeys {
   readonly ring: KeyRing
   /** Where they are, for people to read. */
@@ -119,5 +134,11 @@ export const findSealKeys = (settings: Settings): Effect.Effect<SealKeys, SealKe
     }))
   }
   const path = sealKeyFileOf(file)
-  return Effect.map(sealKeysIn(path), (found) => ({ ...found, place: path }))
+  return Effect.gen(function* () {
+    // The database first: who makes both makes the keys before it.
+    if (existsSync(file) && !(yield* isThere(path))) {
+      return yield* new SealKeysRefused({ message: `${path} is missing, and ${file} is there. ${restoreKeys(path)}` })
+    }
+    return { ...(yield* sealKeysIn(path)), place: path }
+  })
 }

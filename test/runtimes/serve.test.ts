@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  renameSync,
   statSync,
   writeSync
 } from "node:fs"
@@ -237,6 +238,31 @@ describe("tessera serve", () => {
         expect(yield* companiesStatus(after.url, token)).toBe(200)
         expect(yield* companiesStatus(after.url, yield* tokenOf(after.url, client))).toBe(200)
         expect(after.child.stdout()).not.toContain("just made")
+      })
+    ))
+
+  test("makes no other seal keys where those of its database are gone, and is itself again once they are back", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const before = yield* started(cwd)
+        const client = yield* register(before.url)
+        const token = yield* tokenOf(before.url, client)
+        yield* killed(before, "SIGTERM")
+        const [keys, away] = ["tessera.db.keys", "away.keys"].map((name) => join(cwd, "data", name)) as [string, string]
+        renameSync(keys, away)
+
+        const env = { PORT: new URL(before.url).port, BASE_URL: before.url }
+        for (const args of [["serve"], ["client", "list"]]) {
+          const refused = yield* command(args, { cwd, env })
+          expect(refused.status).toBe(1)
+          expect(refused.stderr).toContain("./data/tessera.db.keys is missing")
+          expect(existsSync(keys)).toBe(false)
+        }
+        expect((yield* command(["client", "list"], { cwd, env: { ...env, SEAL_KEYS: "A".repeat(43) } })).status).toBe(0)
+
+        renameSync(away, keys)
+        const after = yield* started(cwd, env)
+        expect(yield* companiesStatus(after.url, token)).toBe(200)
       })
     ))
 
