@@ -44,6 +44,9 @@ export interface ConnectionSettings {
 const asText = { to: 114, from: [114, 3802], serialize: (text: string) => text, parse: (text: string) => text }
 const ignore = () => undefined
 
+/** The answer to an SSLRequest: N. */
+const refusesTls = 78
+
 /**
  * The driver's own pool sends a first statement while it connects, and reconnects by itself, so it could not say
  * whether a write was sent. Here each driver instance gets one socket, and statements go only to a server that has
@@ -54,6 +57,8 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
     const { address } = settings
     let socket: Socket | undefined
     let open = true
+    /** It said so: the driver begins TLS all the same, and the server hangs up. */
+    let hasNoTls = false
 
     const socketOnce = () => {
       if (socket !== undefined) return Promise.reject(new Error("this connection is over"))
@@ -62,6 +67,7 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
       // The driver reads the server's name for TLS from this property.
       Object.assign(dialled, { host: address.host })
       dialled.setNoDelay(true)
+      if (typeof address.tls === "object") dialled.once("data", ([first]: Buffer) => (hasNoTls = first === refusesTls))
       return new Promise<Socket>((resolve, reject) => {
         dialled.once("error", reject)
         dialled.once("connect", () => {
@@ -126,7 +132,8 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
     connection.query("SELECT 1", [], (_rows, failure) => {
       if (failure === undefined) return resume(Effect.succeed(connection))
       destroy()
-      resume(Effect.fail(failure))
+      const message = "PostgreSQL has no TLS there, which sslmode asks for"
+      resume(Effect.fail(hasNoTls ? { ...failure, message } : failure))
     })
     return Effect.sync(destroy)
   })
