@@ -8,31 +8,51 @@ const start = (
   { host, onEarlyAnswer, port, requestTimeout, serve, trustedProxies }: ListenOptions,
   context: Context.Context<never>,
   identity?: TlsIdentity
-) =>
-  Bun.serve({
+) => {
+  const { fetch, ...limits } = server(serve, {
+    requestTimeout,
+    ...(onEarlyAnswer === undefined ? {} : { onEarlyAnswer }),
+    log: Effect.runForkWith(context),
+    peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
+  })
+  let ends = false
+  /** Bun closes the connection after it: who is not told sends the next request there, and gets no answer. */
+  const lastOfItsConnection = (answer: Response) => {
+    if (ends) answer.headers.set("connection", "close")
+    return answer
+  }
+  const running = Bun.serve({
     hostname: host,
     port,
-    ...server(serve, {
-      requestTimeout,
-      ...(onEarlyAnswer === undefined ? {} : { onEarlyAnswer }),
-      log: Effect.runForkWith(context),
-      peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
-    }),
+    ...limits,
+    fetch: (request, peers) => {
+      const answer = fetch(request, peers)
+      return answer instanceof Promise ? answer.then(lastOfItsConnection) : lastOfItsConnection(answer)
+    },
     ...(identity === undefined ? {} : { tls: { ...identity, ciphers: tlsSuites }, reusePort: true })
   })
+  return {
+    port: running.port,
+    /** Stops listening and closes what is idle; `rest`: until what is under way is answered. */
+    stop: () => {
+      ends = true
+      return { server: running, rest: running.stop() }
+    },
+    close: () => running.stop(true)
+  }
+}
 
 /** Bun shows one certificate for good: a new one takes a new listener, which shares the port until the old one has ended. */
 const startTls = (options: ListenOptions, context: Context.Context<never>, identity: TlsIdentity) => {
   // A port that is shared from the start would be had beside the process that has it already.
-  void start(options, context).stop(true)
+  void start(options, context).close()
   return start(options, context, identity)
 }
 
-/** Stops listening and closes what is idle; `rest`: until what is under way is answered. */
-const stop = (server: Bun.Server<undefined>) => ({ server, rest: server.stop() })
+type Ending = ReturnType<ReturnType<typeof start>["stop"]>
 
 /** Waits for what is under way, but not for ever. */
-const drain = ({ rest, server }: ReturnType<typeof stop>, patience: number) =>
+const drain = ({ rest, server }: Ending, patience: number) =>
   Effect.promise(() => rest).pipe(
     Effect.timeoutOrElse({
       duration: Duration.millis(patience),
@@ -52,12 +72,12 @@ export const listen: Listen = Effect.fnUntraced(function* (options) {
       try: () => ({
         running: tls === undefined ? start(options, context) : startTls(options, context, tls.identity),
         /** Those that showed an older certificate, until what is under way there is answered. */
-        ending: new Set<ReturnType<typeof stop>>()
+        ending: new Set<Ending>()
       }),
       catch: (thrown) => cannotListen(options, thrown)
     }),
     ({ ending, running }) =>
-      Effect.forEach([stop(running), ...ending], (one) => drain(one, options.shutdownTimeout), {
+      Effect.forEach([running.stop(), ...ending], (one) => drain(one, options.shutdownTimeout), {
         concurrency: "unbounded",
         discard: true
       })
@@ -66,7 +86,7 @@ export const listen: Listen = Effect.fnUntraced(function* (options) {
     yield* followTls(tls, (identity) => {
       const before = server.running
       server.running = start({ ...options, port: before.port ?? options.port }, context, identity)
-      const ended = stop(before)
+      const ended = before.stop()
       server.ending.add(ended)
       void ended.rest.then(() => server.ending.delete(ended))
     })
