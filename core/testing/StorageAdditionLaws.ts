@@ -15,6 +15,7 @@ import {
   expectGone,
   expectStored,
   freshKey,
+  hesitating,
   holds,
   LawBroken,
   range,
@@ -113,6 +114,37 @@ const manyAtOnce = (size: number) =>
     })
   )
 
+/** Refreshes that show one proof each meet like this: of one line, all but one have to be told so. */
+const additionsRace = (count: number) =>
+  ofBoth(`of ${count} insertAndReplace of one record at once exactly one wins`, (both, draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      const record = recordAt(freshKey(draw))
+      yield* store.insert(record)
+      for (const version of [1, 2, 3]) {
+        const rivals = range(count).map((n) => ({ own: drawAdded(draw), next: { ...record, body: { version, n } } }))
+        const winners: Array<NewRecord> = []
+        yield* Effect.forEach(
+          rivals,
+          ({ next, own }, n) => {
+            // Some replace and add nothing: they are rivals like the others.
+            const write = () => (n % 4 === 3 ? store.replace(version, next) : both([own], version, next))
+            return untaken(hesitating(draw, write)).pipe(
+              Effect.andThen(Effect.sync(() => void winners.push(next))),
+              Effect.catchTag("Conflict", () => Effect.void)
+            )
+          },
+          together
+        )
+        const [winner = record] = winners
+        yield* expect(winners.length === 1, () => `${winners.length} of ${count} rivals won`)
+        yield* expectStored(winner, version + 1)
+        const added = rivals.filter((_, n) => n % 4 !== 3)
+        yield* Effect.forEach(added, ({ own }) => expectStored(own, 1), together)
+      }
+    })
+  )
+
 export const additionLaws = [
   ofBoth("insertAndReplace inserts all that is added, and replaces", (both, draw) =>
     Effect.gen(function* () {
@@ -177,5 +209,6 @@ export const additionLaws = [
       yield* store.remove(added)
     })
   ),
+  ...[2, 50].map(additionsRace),
   ...sizes.map(manyAtOnce)
 ]

@@ -13,15 +13,19 @@ import {
 import { type Draw, drawFrom } from "./Draw.ts"
 import { sameJson } from "./sameJson.ts"
 
-/** What a store did against the contract of the port. `message` names the seed that shows it again. */
-export class LawBroken extends Schema.TaggedError<LawBroken>()("LawBroken", { message: Schema.String }) {}
+/** What a store did against the contract of the port. `message` names the law, and the seed that shows it again. */
+export class LawBroken extends Schema.TaggedError<LawBroken>()("LawBroken", {
+  message: Schema.String,
+  /** What the store failed with, or threw. */
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
 
 type Broken = LawBroken | Conflict | StorageUnavailable
 
 /** One promise of the storage port. The law fails if the store breaks it; it never depends on what else the store holds. */
 export interface Law<Needs = Storage> {
   readonly name: string
-  readonly law: Effect.Effect<void, Broken, Needs>
+  readonly law: Effect.Effect<void, LawBroken, Needs>
 }
 
 /** A law that still wants its randomness. */
@@ -37,12 +41,15 @@ export const withSeed =
   (seed: number) =>
   <Needs>({ name, body }: DrawnLaw<Needs>): Law<Needs> => {
     let runs = 0
+    const broken = (what: string, cause?: unknown) =>
+      new LawBroken({ message: `${name}: ${what} (seed ${seed})`, ...(cause === undefined ? {} : { cause }) })
     const law = Effect.suspend(() => body(drawFrom(`${seed}/${name}/${runs++}`))).pipe(
       Effect.mapError((error) =>
-        error._tag === "StorageUnavailable"
-          ? error
-          : new LawBroken({ message: `${error.message || "an unexpected Conflict"} (seed ${seed})` })
-      )
+        error._tag === "LawBroken"
+          ? broken(error.message)
+          : broken(error._tag === "Conflict" ? "an unexpected Conflict" : `no answer: ${error.message}`, error)
+      ),
+      Effect.catchDefect((defect) => Effect.fail(broken(String(defect), defect)))
     )
     return { name, law }
   }
@@ -54,6 +61,12 @@ export const range = (count: number) => Array.from({ length: count }, (_, index)
 
 /** All at once, for what they do. */
 export const together = { concurrency: "unbounded", discard: true } as const
+
+/** Calls after others went first, or not: so that what meets does so in every order. */
+export const hesitating = <A, E, R>(draw: Draw, call: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const pauses = Array.from({ length: draw.below(5) }, () => Effect.yieldNow)
+  return Effect.andThen(Effect.all(pauses, { discard: true }), Effect.suspend(call))
+}
 
 /** A key in a workspace where no other law writes. */
 export const freshKey = (draw: Draw, kind: Kind = "grant"): RecordKey => ({

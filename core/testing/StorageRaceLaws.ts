@@ -10,11 +10,13 @@ import {
   expectListed,
   expectStored,
   freshKey,
+  hesitating,
   holds,
   type LawBroken,
   listOf,
   range,
-  recordAt
+  recordAt,
+  together
 } from "./StorageLaw.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
@@ -156,21 +158,38 @@ export const raceLaws = [
     })
   ),
 
-  holds("what an insert acknowledged is there for the next get of everybody", (draw) =>
+  holds("what a write acknowledged is there for the next get and list, whoever read meanwhile", (draw) =>
     Effect.gen(function* () {
       const store = yield* Storage
       const key = freshKey(draw)
-      yield* Effect.forEach(
-        range(40),
-        (n) => {
-          const record = recordAt({ ...key, id: `${key.id}${n}` }, { n })
-          return Effect.andThen(
-            store.insert(record),
-            Effect.all([expectStored(record, 1), expectStored(record, 1)], atOnce)
-          )
-        },
-        atOnce
-      )
+      const story = (n: number) => {
+        const record = recordAt({ ...key, id: `${key.id}${n}` }, { n }, { owner: `owner-${n}` })
+        const at = (version: number) => ({ ...record, body: { version } })
+        const isThere = (version: number) =>
+          Effect.andThen(expectStored(at(version), version), expectListed(listOf(record), [record.id]))
+        const isGone = Effect.andThen(expectGone(record), expectListed(listOf(record), []))
+        const reads = () =>
+          Effect.all([store.get(record), store.list({ ...listOf(record), after: undefined })], together)
+        const inserted = () => store.insert(at(1))
+        const removed = () => store.remove(record)
+        const replaced = (version: number) => () => store.replace(version - 1, at(version))
+        // Two writes each, so that what a cache knew is forgotten by the first, and asked for between them.
+        return [
+          { writes: [inserted, replaced(2)], is: isThere(2) },
+          { writes: [replaced(3), replaced(4)], is: isThere(4) },
+          { writes: [replaced(5), removed], is: isGone },
+          { writes: [inserted, removed], is: isGone },
+          { writes: [inserted, replaced(2)], is: isThere(2) }
+        ].map(({ is, writes }) => {
+          const reading = range(3).map(() => hesitating(draw, reads))
+          const writing = writes.map((write) => hesitating(draw, write))
+          const atOnce = draw.below(2) === 0 ? is : Effect.void
+          // And when all readers have ended: one may have kept what it read before the write.
+          const meeting = Effect.all([...reading, Effect.andThen(Effect.all(writing), atOnce)], together)
+          return Effect.andThen(meeting, is)
+        })
+      }
+      yield* Effect.forEach(range(20), (n) => Effect.all(story(n), { discard: true }), together)
     })
   ),
 

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { kinds, Storage } from "../ports/Storage.ts"
+import { kinds, type NewRecord, Storage } from "../ports/Storage.ts"
 import {
   expectConflict,
   expectGone,
@@ -13,15 +13,27 @@ import {
 
 /** One record, one caller. */
 export const recordLaws = [
-  holds("what was inserted is given back at version 1, in each kind", (draw) =>
+  holds("each kind has records of its own: inserted, replaced, listed and removed", (draw) =>
     Effect.gen(function* () {
       const store = yield* Storage
       const key = freshKey(draw)
-      const records = kinds.map((kind) =>
-        recordAt({ ...key, kind }, { kind }, { owner: `owner of the ${kind}`, expiresAt: 4_000_000_000_000 })
-      )
+      const records = kinds.map((kind) => recordAt({ ...key, kind }, { kind }, { expiresAt: 4_000_000_000_000 }))
+      const story = (record: NewRecord) =>
+        Effect.gen(function* () {
+          const { kind } = record
+          yield* expectStored(record, 1)
+          yield* expectConflict(store.insert(record), `a second insert of a ${kind}`)
+          const next = { ...record, expiresAt: 5_000_000_000_000, body: { next: kind } }
+          yield* store.replace(1, next)
+          yield* expectConflict(store.replace(1, record), `a replace of a ${kind} at another version`)
+          yield* expectStored(next, 2)
+          yield* expectListed(listOf(record), [record.id])
+          yield* store.remove(record)
+          yield* expectGone(record)
+          yield* expectListed(listOf(record), [])
+        })
       for (const record of records) yield* store.insert(record)
-      for (const record of records) yield* expectStored(record, 1)
+      yield* Effect.forEach(records, story, { concurrency: "unbounded", discard: true })
     })
   ),
 

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Storage } from "../ports/Storage.ts"
+import { kinds, type NewRecord, type RecordKey, Storage, writtenKept } from "../ports/Storage.ts"
 import { expectLeft, swapTogether } from "./StorageBatchLaws.ts"
 import {
   expect,
@@ -8,6 +8,7 @@ import {
   expectListed,
   expectStored,
   freshKey,
+  hesitating,
   holds,
   listOf,
   recordAt
@@ -26,6 +27,8 @@ const sweeps = Effect.fnUntraced(function* (before: number, limit: number, wante
   const swept = yield* store.sweep(before, limit)
   yield* expect(swept === wanted, () => `a sweep until ${before}, at most ${limit}, answered ${swept}, not ${wanted}`)
 })
+
+const together = { concurrency: "unbounded", discard: true } as const
 
 const the1970s = 86_400_000
 const theYear2100 = 4_102_444_800_000
@@ -60,14 +63,16 @@ export const sweepLaws = [
       const store = yield* Storage
       yield* sweptUntil(2000)
       const key = freshKey(draw)
-      for (let n = 0; n < 7; n++) {
-        yield* store.insert(recordAt({ ...key, id: `id-${n}` }, { n }, { expiresAt: 1000 + draw.below(1000) }))
-      }
+      const several = ["grant", "grant", "grant", "grant", "session", "once", "limit"] as const
+      const records = several.map((kind, n) =>
+        recordAt({ ...key, kind, id: `id-${n}` }, { n }, { expiresAt: 1000 + draw.below(1000) })
+      )
+      for (const record of records) yield* store.insert(record)
       yield* sweeps(2000, 3, 3)
       yield* sweeps(2000, 3, 3)
       yield* sweeps(2000, 3, 1)
       yield* sweeps(2000, 3, 0)
-      yield* expectListed(listOf(recordAt(key)), [])
+      for (const record of records) yield* expectListed(listOf(record), [])
     })
   ),
 
@@ -75,7 +80,7 @@ export const sweepLaws = [
     Effect.gen(function* () {
       const store = yield* Storage
       yield* sweptUntil(2000)
-      const records = (["grant", "session", "login"] as const).flatMap((kind) =>
+      const records = kinds.flatMap((kind) =>
         ["a", "b"].map((owner) => recordAt(freshKey(draw, kind), { kind }, { owner, expiresAt: 1500 }))
       )
       for (const record of records) yield* store.insert(record)
@@ -118,6 +123,42 @@ export const sweepLaws = [
     })
   ),
 
+  holds("a swap to a later expiry that was taken saves the record from a sweep that it meets", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      yield* sweptUntil(2000)
+      for (let rounds = 0; rounds < 10; rounds++) {
+        const key = freshKey(draw)
+        const records = Array.from({ length: 20 }, (_, n) =>
+          recordAt({ ...key, id: `id-${n}` }, { n }, { expiresAt: 1000 })
+        )
+        yield* Effect.forEach(records, (record) => store.insert(record), together)
+        const next = (record: NewRecord) => ({ ...record, expiresAt: theYear2100 })
+        const saved = new Set<NewRecord>()
+        let swept = 0
+        const saving = (record: NewRecord) =>
+          hesitating(draw, () => store.replace(1, next(record))).pipe(
+            Effect.andThen(Effect.sync(() => void saved.add(record))),
+            Effect.catchTag("Conflict", () => Effect.void)
+          )
+        const sweeping = Effect.map(
+          hesitating(draw, () => store.sweep(2000, 1000)),
+          (count) => {
+            swept = count
+          }
+        )
+        yield* Effect.all([sweeping, ...records.map(saving)], together)
+        yield* Effect.forEach(
+          records,
+          (record) => (saved.has(record) ? expectStored(next(record), 2) : expectGone(record)),
+          together
+        )
+        const gone = records.length - saved.size
+        yield* expect(swept === gone, () => `a sweep that removed ${gone} answered ${swept}`)
+      }
+    })
+  ),
+
   holds("a record that was removed and made anew without an expiry is not swept for the old one's", (draw) =>
     Effect.gen(function* () {
       const store = yield* Storage
@@ -128,6 +169,47 @@ export const sweepLaws = [
       yield* store.insert({ ...record, expiresAt: null })
       yield* sweeps(2000, 100, 0)
       yield* expectStored({ ...record, expiresAt: null }, 1)
+    })
+  ),
+
+  holds("a store that tells what was written tells of all that was replaced, removed or swept", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      for (const kind of kinds) {
+        const written = store.written?.(kind)
+        if (written === undefined) return
+        const tells = Effect.fnUntraced(function* <E>(
+          key: RecordKey,
+          what: string,
+          write: () => Effect.Effect<unknown, E, Storage>
+        ) {
+          const before = written.count
+          yield* write()
+          const told = written.count > before ? written.last.slice(before - written.count) : []
+          const isTold = told.some(({ id, workspace }) => id === key.id && workspace === key.workspace)
+          yield* expect(isTold, () => `it told nothing of a ${kind} that was ${what}`)
+          const kept = written.last.length
+          yield* expect(
+            kept >= Math.min(written.count, writtenKept),
+            () => `it told the last ${kept} of ${written.count}, and has to keep ${writtenKept}`
+          )
+        })
+        const record = recordAt(freshKey(draw, kind))
+        yield* store.insert(record)
+        for (let version = 1; version < writtenKept + 9; version++) {
+          yield* tells(record, "replaced", () => store.replace(version, record))
+        }
+        yield* tells(record, "removed", () => store.remove(record))
+        const { insertAndReplace } = store
+        if (insertAndReplace !== undefined) {
+          yield* store.insert(record)
+          const added = recordAt(freshKey(draw, "once"), {}, { expiresAt: theYear2100 })
+          yield* tells(record, "replaced with an insert", () => Effect.orDie(insertAndReplace([added], 1, record)))
+          yield* store.remove(record)
+        }
+        yield* store.insert({ ...record, expiresAt: 1 })
+        yield* tells(record, "swept", () => sweptUntil(1))
+      }
     })
   ),
 

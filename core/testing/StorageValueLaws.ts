@@ -96,6 +96,7 @@ const names: ReadonlyArray<string> = [
   "$1",
   " ",
   " lead and trail ",
+  " lead and trail",
   "a\nb\tc",
   "Mixed Case",
   "mixed case",
