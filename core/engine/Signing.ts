@@ -262,10 +262,8 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
     const drawn = yield* Effect.forEach(which(found, now), (algorithm) => draw(workspace, algorithm))
     if (drawn.length === 0) return found
     return yield* change(workspace, (found) => {
-      const next = drawn
-        // Of several processes that come at once, the first has done it.
-        .filter(({ algorithm }) => which(found, now).includes(algorithm))
-        .reduce((keys, key) => rotated(keys, key, now), found)
+      // Of several processes that come at once, the first has done it: where a key waits, `rotated` adds none.
+      const next = drawn.reduce((keys, key) => rotated(keys, key, now), found)
       return { keys: next, outcome: next }
     })
   })
