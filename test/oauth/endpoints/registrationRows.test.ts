@@ -785,8 +785,10 @@ describe("RFC 7592 of a registration without a record", () => {
             expect((yield* own(process, client, "PUT", update(client))).status).toBe(401)
             expect((yield* own(process, client, "DELETE")).status).toBe(401)
             expect((yield* page(process, client)).status).toBe(400)
-            const answer = yield* decide(process, opened, "approve")
-            expect([answer.status, header(answer, "location")]).toEqual([400, undefined])
+            for (const decision of ["approve", "deny"] as const) {
+              const answer = yield* decide(process, opened, decision)
+              expect([answer.status, header(answer, "location")]).toEqual([400, undefined])
+            }
             const asked = yield* tokenRequest(process, client, { grant_type: "refresh_token", refresh_token: "x" })
             expect(jsonOf(asked).error).toBe("invalid_client")
           }
