@@ -87,7 +87,7 @@ export const makeFetchedKeys = (documents: Documents["Service"], clock: Clock.Cl
       onFailure: (fault) => {
         // No host was asked where all were busy.
         if (fault.reason !== "busy") asked.failed = true
-        return Effect.fail(fault.reason === "no_adapter" ? faultOf(fault) : unreachable)
+        return Effect.fail(unreachable)
       },
       onSuccess: (document) => {
         const found = keySetOf(document)
