@@ -1,7 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test"
 import { inspect } from "node:util"
-import { Context, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
+import { signsFor } from "../../core/engine/signingKeys.ts"
 import { Storage, type StorageScan } from "../../core/ports/Storage.ts"
 import {
   BadOption,
@@ -216,12 +217,32 @@ describe("a host of several workspaces", () => {
       await auth.for("acme").ready()
     }))
 
-  test("does its chores in all of them", () =>
-    withHosting([acme, root], async (auth) => {
-      await machine(oneOf(auth, "acme"))
-      await machine(oneOf(auth, "root"))
-      await auth.housekeep()
-    }))
+  test("does its chores in all of them", async () => {
+    const { clock, wait } = await testClock()
+    const signs = (one: WorkspaceOption) => ({
+      ...one,
+      resources: [{ at: `${one.issuer}/orders`, accessTokenFormat: "jwt" as const }]
+    })
+    const here = [acme, root]
+    await withHosting(
+      here.map(signs),
+      async (auth) => {
+        const keysOf = async ({ issuer }: WorkspaceOption) => {
+          const response = await auth.handle(new Request(`${issuer}/oauth/jwks`))
+          return ((await response.json()) as { readonly keys: ReadonlyArray<unknown> }).keys.length
+        }
+        for (const one of here) {
+          const { token } = await machine(oneOf(auth, one.id))
+          await token(`${one.issuer}/orders`)
+        }
+        expect(await Promise.all(here.map(keysOf))).toEqual([1, 1])
+        await wait(Duration.toMillis(signsFor))
+        await auth.housekeep()
+        expect(await Promise.all(here.map(keysOf))).toEqual([2, 2])
+      },
+      { clock, housekeeping: false }
+    )
+  })
 
   test("refuses what cannot be, by the option's name", () => {
     const bad: ReadonlyArray<readonly [option: string, workspaces: unknown, over?: object]> = [
