@@ -24,18 +24,18 @@ const mostSeen = 100_000
 export const makeSeenHere = (most = mostSeen): SeenProofs => {
   let young = new Map<string, number>()
   let old = new Map<string, number>()
-  /** Of those that were forgotten before their time, the end of the one that would have been good for longest. */
+  /** Of those that were forgotten, the end of the one that would have been good for longest. */
   let floor = 0
-  const turn = (now: number): void => {
-    for (const until of old.values()) if (until > now && until > floor) floor = until
+  const turn = (): void => {
+    for (const until of old.values()) floor = Math.max(floor, until)
     old = young
     young = new Map()
   }
   return {
-    take: async (value, until, now) => {
+    take: async (value, until) => {
       const name = digestOf(value)
       if (until <= floor || young.has(name) || old.has(name)) return false
-      if (young.size >= most / 2) turn(now)
+      if (young.size >= most / 2) turn()
       young.set(name, until)
       return true
     },

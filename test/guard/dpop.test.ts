@@ -5,7 +5,7 @@ import { layer as memory } from "../../adapters/memory/Memory.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { makeSeenHere, makeSeenInStore } from "../../runtimes/guard/SeenProofs.ts"
-import { jwtGuard, type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard.ts"
+import { type JwtGuardOptions, jwtGuard, type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard.ts"
 import { testClock } from "../embed/host.ts"
 import { type Holder, holderOf, proofFor } from "../given/dpop.ts"
 
@@ -155,11 +155,11 @@ describe("a guard elsewhere (RFC 9449 §7)", () => {
 const signer = await generateKeyPair("ES256")
 
 /** A guard that goes by the server's keys, and a token that is bound so. */
-const jwtScene = async (cnf: object | undefined) => {
+const jwtScene = async (cnf: object | undefined, over: Partial<JwtGuardOptions> = {}) => {
   const { clock } = await testClock()
   const at = Math.floor(clock.currentTimeMillisUnsafe() / 1000)
   const key = { ...(await exportJWK(signer.publicKey)), kid: "one" }
-  const guard = jwtGuard({ issuer, resource, clock, fetch: async () => Response.json({ keys: [key] }) })
+  const guard = jwtGuard({ issuer, resource, clock, fetch: async () => Response.json({ keys: [key] }), ...over })
   const claims = { iss: issuer, sub: "ada", aud: resource, client_id: "app", exp: at + 600, iat: at, jti: "one" }
   const said = { ...claims, scope: "api", principal: "User", grant: "g", ...(cnf === undefined ? {} : { cnf }) }
   const token = await new SignJWT(said)
@@ -195,6 +195,13 @@ describe("a guard over JWTs (RFC 9449 §6.1)", () => {
     for (const [what, scheme, dpop] of rows) expect([what, await call(scheme, dpop)]).toEqual([what, 401])
   })
 
+  test("admits no caller with a proof while its storage cannot say whether it was seen", async () => {
+    const storage = await inMemory()
+    const insert = () => Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "away" }))
+    const { call, proof } = await jwtScene({ jkt: ada.jkt }, { seenProofs: { ...storage, insert } })
+    expect(await call("DPoP", await proof(ada))).toBe(503)
+  })
+
   test("takes a token that is bound to nothing as a bearer's alone, and none that is bound to what it does not know", async () => {
     const bare = await jwtScene(undefined)
     expect(await bare.call("Bearer")).toBe("admitted")
@@ -210,7 +217,12 @@ describe("a guard over JWTs (RFC 9449 §6.1)", () => {
 describe("the proofs that a storage has seen", () => {
   test("are swept from time to time, those alone that would be taken no more", async () => {
     const storage = await inMemory()
-    const seen = makeSeenInStore(storage)
+    let sweeps = 0
+    const sweep: typeof storage.sweep = (before, limit) => {
+      sweeps++
+      return storage.sweep(before, limit)
+    }
+    const seen = makeSeenInStore({ ...storage, sweep })
     const kept = async () => {
       const listing = { kind: "once", owner: "dpop-proof", after: undefined, limit: 10 } as const
       const { records } = await Effect.runPromise(
@@ -221,7 +233,7 @@ describe("the proofs that a storage has seen", () => {
     expect(await seen.take("a", 100_000, 30_000)).toBe(true)
     expect(await seen.take("b", 150_000, 80_000)).toBe(true)
     expect(await seen.take("c", 270_000, 200_000)).toBe(true)
-    expect(await kept()).toBe(2)
+    expect([await kept(), sweeps]).toEqual([2, 2])
     expect(await seen.take("b", 150_000, 200_000)).toBe(false)
     await seen.close()
   })
@@ -241,6 +253,19 @@ describe("the proofs that a process has seen", () => {
     expect(await seen.take("e", 104, 0)).toBe(true)
     for (const value of ["a", "b", "c", "d", "e", "new"]) expect(await seen.take(value, 101, 0)).toBe(false)
     expect(await seen.take("f", 105, 0)).toBe(true)
+  })
+
+  test("are all kept while there is room, however many end at one moment", async () => {
+    const seen = makeSeenHere(4)
+    for (const value of ["a", "b", "c", "d"]) expect([value, await seen.take(value, 100, 0)]).toEqual([value, true])
+    for (const value of ["a", "b", "c", "d"]) expect([value, await seen.take(value, 100, 0)]).toEqual([value, false])
+  })
+
+  test("make room by the one that would have been good for longest, whichever came last", async () => {
+    const seen = makeSeenHere(4)
+    const ends = { long: 200, short: 100, c: 300, d: 300, e: 300 }
+    for (const [value, end] of Object.entries(ends)) expect(await seen.take(value, end, 0)).toBe(true)
+    expect([await seen.take("long", 200, 0), await seen.take("short", 100, 0)]).toEqual([false, false])
   })
 
   test("are forgotten without a trace once no guard takes them any more", async () => {
