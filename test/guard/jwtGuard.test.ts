@@ -279,6 +279,8 @@ describe("a guard over JWTs", () => {
       resources: [resource]
     }
     for (let n = 0; n < 3; n++) expect(await ask(await token())).toMatchObject({ _tag: "User", ...caller })
+    expect(await ask(await token())).not.toHaveProperty("place")
+    expect(await ask(await token({ claims: { place: "mill" } }))).toMatchObject({ ...caller, place: "mill" })
     expect(await ask(await token({ by: rsa, claims: { principal: "Workspace" } }))).toMatchObject({ _tag: "Workspace" })
     expect(await ask(await token({ header: { typ: "application/at+jwt" }, claims: { aud: [issuer] } }))).toMatchObject({
       resources: null

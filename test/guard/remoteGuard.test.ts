@@ -133,6 +133,21 @@ describe("a guard in another process", () => {
       expect(await statusOf(guard, resource, refresh)).toBe(401)
     }))
 
+  test("tells at which of their places a person allowed it", () =>
+    withRemote({}, async ({ guard, line, resource }) => {
+      const said = { active: true, sub: "a", client_id: "c", exp: 4e9, token_type: "Bearer", scope: "api", grant: "g" }
+      const callerAt = async (where: object) => {
+        line.instead = async () => Response.json({ ...said, principal: "User", ...where })
+        guard.clear()
+        const checked = await guard.guard(bearer(resource, "token"), needs)
+        return checked._tag === "Admitted" ? checked.principal : checked.response.status
+      }
+      expect(await callerAt({ place: "mill" })).toMatchObject({ user: "a", place: "mill" })
+      const nowhere = await callerAt({})
+      expect(nowhere).toMatchObject({ user: "a" })
+      expect(nowhere).not.toHaveProperty("place")
+    }))
+
   test("takes no token of another server's, nor one that is for another resource", () =>
     withRemote({}, async ({ guard, line, resource }) => {
       const active = {
