@@ -9,7 +9,7 @@ const collected = JSON.stringify(join(import.meta.dir, "collected.ts"))
 plugin({
   name: "mutants",
   setup: (build) => {
-    build.onLoad({ filter: /[/\\]core[/\\].*\.ts$/ }, ({ path }) => {
+    build.onLoad({ filter: /[/\\](?:core|runtimes)[/\\].*\.ts$/ }, ({ path }) => {
       const instrumented = instrumentedFile(relative(root, path))
       return { contents: readFileSync(existsSync(instrumented) ? instrumented : path, "utf8"), loader: "ts" }
     })
@@ -18,9 +18,9 @@ plugin({
     build.onLoad({ filter: /[/\\]test[/\\](?!mutation[/\\]).*\.ts(?:\?.*)?$/ }, ({ path }) => {
       const [file = "", ...query] = path.split("?")
       const imported = (specifier: string) =>
-        resolve(dirname(file), specifier).startsWith(join(root, "core")) || query.length === 0
-          ? specifier
-          : [specifier, ...query].join("?")
+        query.length > 0 && resolve(dirname(file), specifier).startsWith(join(root, "test"))
+          ? [specifier, ...query].join("?")
+          : specifier
       return {
         contents: readFileSync(file, "utf8")
           .replace('"bun:test"', collected)

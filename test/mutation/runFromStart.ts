@@ -18,7 +18,7 @@ const mostLikelyFirst = (
       .filter(([, hit]) => (hit[mutant.id] ?? 0) > 0)
       .map(([test]) => fileOf(test))
   )
-  const beside = dirname(mutant.file).replace("core/", "test/")
+  const beside = dirname(mutant.file).replace(/^[a-z]+\//, "test/")
   const weight = (file: string): number =>
     (kills.get(`${mutant.file} ${file}`) ?? 0) * 4 +
     (reaching.has(file) ? 2 : 0) +
