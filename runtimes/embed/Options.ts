@@ -129,6 +129,9 @@ export interface CreateOptions {
   /** Where the authorization server is found, without a slash at the end: `https://shop.example`, or a path of it. */
   readonly issuer: string
 
+  /** Several in one process stand in place of `issuer`: see `HostingOptions`. */
+  readonly workspaces?: never
+
   /** What people read on the pages. Default: the host name of `issuer`. */
   readonly name?: string
 
@@ -321,7 +324,7 @@ export interface WorkspaceOption {
 type Named = WorkspaceOption | null | undefined
 
 export interface HostingOptions
-  extends Omit<CreateOptions, "issuer" | "movedFrom" | "name" | "resources" | "trustedIssuers"> {
+  extends Omit<CreateOptions, "issuer" | "movedFrom" | "name" | "resources" | "trustedIssuers" | "workspaces"> {
   /**
    * The workspaces, each with people, applications, tokens and keys of its own: a list, told apart by host and path, or a
    * function that names the one at a host (`acme.product.example`, in lower case, with a port where there is one). What it

@@ -301,6 +301,8 @@ const hosting = (options: HostingOptions, read: Read): HostingTessera => {
 export function createTessera(options: CreateOptions): EmbeddedTessera
 /** The same for several workspaces, told apart by host and path. */
 export function createTessera(options: HostingOptions): HostingTessera
+/** Either. Where none of the three takes what is given, the compiler says by the last what is wrong with it. */
+export function createTessera(options: CreateOptions | HostingOptions): EmbeddedTessera | HostingTessera
 export function createTessera(options: CreateOptions | HostingOptions): EmbeddedTessera | HostingTessera {
   const read = checkedOptions(options)
   if (isHosting(options)) return hosting(options, read)

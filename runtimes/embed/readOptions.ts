@@ -52,9 +52,9 @@ export interface Read {
 }
 
 type OneOption = Pick<CreateOptions, "issuer" | "movedFrom" | "name">
-type SharedOptions = Omit<CreateOptions, keyof OneOption>
+type SharedOptions = Omit<CreateOptions, keyof OneOption | "workspaces">
 
-const names: NamesOf<CreateOptions & HostingOptions> = {
+const names: NamesOf<CreateOptions> = {
   workspaces: true,
   issuer: true,
   name: true,
