@@ -17,7 +17,7 @@ export interface PeerSource {
 
 export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
-  readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
+  readonly peer?: (request: Request, socketPeer: string | undefined) => string | null | undefined
 }
 
 export type Mounted = (request: Request, server: PeerSource) => Response | Promise<Response> | undefined

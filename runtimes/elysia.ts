@@ -10,7 +10,7 @@ import { type CallerOf, type Guard, refuseBad, webCall } from "./guard/Check.ts"
 
 export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
-  readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
+  readonly peer?: (request: Request, socketPeer: string | undefined) => string | null | undefined
 }
 
 /** RFC 8414 §3.1 puts the issuer's path behind a well-known one, and every other path behind the issuer's. */

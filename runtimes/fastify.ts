@@ -6,13 +6,14 @@ import { serveNative } from "./embed/nativeRequest.ts"
 import { type Guard, refuseBad, setPrincipal } from "./guard/Check.ts"
 import { guardedCall, type NodeCall } from "./guard/nodeCall.ts"
 import { handler } from "./node/listener.ts"
-import { bodyRead, isOurs, type MountOptions } from "./node/mount.ts"
+import { bodyRead, isOurs } from "./node/mount.ts"
 
 export type { NodeCall } from "./guard/nodeCall.ts"
-export type { MountOptions } from "./node/mount.ts"
 
 export interface MountedRequest {
   readonly raw: IncomingMessage
+  /** The caller's address, by the app's option `trustProxy`. */
+  readonly ip: string
   readonly originalUrl: string
   /** What a body parser leaves behind. */
   readonly body?: unknown
@@ -25,6 +26,11 @@ export interface MountedReply {
   readonly getHeaders: () => { readonly [name: string]: number | string | ReadonlyArray<string> | undefined }
 }
 
+export interface MountOptions {
+  /** The caller's address, from a source that the caller can't write. Default: the socket's. */
+  readonly peer?: (request: MountedRequest) => string | null | undefined
+}
+
 export type Mounted = (request: MountedRequest, reply: MountedReply, done: () => void) => void
 
 /**
@@ -32,7 +38,7 @@ export type Mounted = (request: MountedRequest, reply: MountedReply, done: () =>
  * Fastify reads a body.
  */
 export const mount =
-  (auth: Mount, options: MountOptions = {}): Mounted =>
+  (auth: Mount, { peer }: MountOptions = {}): Mounted =>
   (request, reply, done) => {
     const { originalUrl } = request
     if (!isOurs(auth, originalUrl, request.raw)) return done()
@@ -42,7 +48,7 @@ export const mount =
     }
     reply.hijack()
     handler(serveNative(auth.serve, request), {
-      ...options,
+      ...(peer === undefined ? {} : { peer: () => peer(request) }),
       log: auth.log,
       url: () => originalUrl,
       body: () => bodyRead(request.raw, request.rawBody, request.body)

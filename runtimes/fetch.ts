@@ -10,7 +10,7 @@ export { type Handler, handler, type PeerOf } from "./fetch/handler.ts"
 
 export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: unknown. */
-  readonly peer?: (request: Request) => string | undefined
+  readonly peer?: (request: Request) => string | null | undefined
 }
 
 export type Mounted = (request: Request) => Response | Promise<Response> | undefined

@@ -31,7 +31,7 @@ const honoBody = async (body: HonoBody): Promise<string | HttpResponse> => {
 
 /** What Hono hands to middleware, as far as a mount needs it. */
 export interface MountedContext {
-  readonly req: HonoBody & { readonly raw: Request }
+  readonly req: HonoBody & { readonly raw: Request; readonly header: (name: string) => string | undefined }
   /** What the server under Hono passes on with a request. */
   readonly env: unknown
 }
@@ -56,7 +56,7 @@ const honoPeer = ({ env, req }: MountedContext): string | undefined => {
 
 export interface MountOptions<C> {
   /** The caller's address, from a source that the caller can't write. Default: the socket's, on Node, Bun and Deno. */
-  readonly peer?: (context: C) => string | undefined
+  readonly peer?: (context: C) => string | null | undefined
 }
 
 export type Mounted<C> = (context: C, next: () => Promise<void>) => Promise<Response | undefined>

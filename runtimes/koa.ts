@@ -6,10 +6,9 @@ import { serveNative } from "./embed/nativeRequest.ts"
 import { type Guard, refuseBad, setPrincipal } from "./guard/Check.ts"
 import { guardedCall, type NodeCall } from "./guard/nodeCall.ts"
 import { handler } from "./node/listener.ts"
-import { bodyRead, isOurs, type MountOptions } from "./node/mount.ts"
+import { bodyRead, isOurs } from "./node/mount.ts"
 
 export type { NodeCall } from "./guard/nodeCall.ts"
-export type { MountOptions } from "./node/mount.ts"
 
 /** Over HTTP/2 the answer's stream says whether it was destroyed. */
 type Answering = ServerResponse & { readonly stream?: { readonly destroyed: boolean } }
@@ -18,16 +17,23 @@ export interface MountedContext {
   readonly req: IncomingMessage
   readonly res: Answering
   readonly originalUrl: string
+  /** The caller's address, by the app's option `proxy`. */
+  readonly ip: string
   /** What a body parser leaves behind. */
   readonly request: { readonly body?: unknown; readonly rawBody?: unknown }
   respond?: boolean | undefined
+}
+
+export interface MountOptions {
+  /** The caller's address, from a source that the caller can't write. Default: the socket's. */
+  readonly peer?: (context: MountedContext) => string | null | undefined
 }
 
 export type Mounted = (context: MountedContext, next: () => Promise<unknown>) => Promise<void>
 
 /** Middleware: `app.use(mount(auth))`, before body parsers, whatever the issuer's path is. */
 export const mount =
-  (auth: Mount, options: MountOptions = {}): Mounted =>
+  (auth: Mount, { peer }: MountOptions = {}): Mounted =>
   async (context, next) => {
     const { originalUrl, req, res } = context
     if (!isOurs(auth, originalUrl, req)) {
@@ -37,7 +43,7 @@ export const mount =
     // Koa sends no answer of its own then.
     context.respond = false
     const listener = handler(serveNative(auth.serve, context), {
-      ...options,
+      ...(peer === undefined ? {} : { peer: () => peer(context) }),
       log: auth.log,
       url: () => originalUrl,
       body: () => bodyRead(req, context.request.rawBody, context.request.body)

@@ -61,7 +61,7 @@ export interface WorkspaceTessera {
 /** What a host does with the whole server. */
 interface Running extends Mount, Guard {
   /** Answers a web `Request`. What is not Tessera's gets 404: ask `owns` first, or use the `mount` of your framework's entry. */
-  readonly handle: (request: Request, peer?: () => string | undefined) => Promise<Response>
+  readonly handle: (request: Request, peer?: () => string | null | undefined) => Promise<Response>
   /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
   readonly housekeep: () => Promise<void>
   /** Tells applications of sessions that ended, where that is due: for hosts without timers, after a request, say. */
@@ -258,7 +258,7 @@ const start = (
   }
   const whole = {
     log,
-    handle: async (request: Request, peer?: () => string | undefined) => answer(request, peer),
+    handle: async (request: Request, peer?: () => string | null | undefined) => answer(request, peer),
     housekeep: () => run(chores.once),
     deliver: () => run(chores.deliver),
     close: () => {

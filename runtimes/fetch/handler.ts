@@ -8,7 +8,7 @@ import type { OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 import { bodyLimit, targetOf, tooLarge, unreadable, webHeaders } from "../serve/request.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
-export type PeerOf = () => string | undefined
+export type PeerOf = () => string | null | undefined
 
 /** `peer`: the caller's address, from a source that the caller can't write. */
 export type Handler = (request: Request, peer?: PeerOf) => Response | Promise<Response>
@@ -33,7 +33,7 @@ class WebRequest implements HttpRequest {
 
   get peer(): string | undefined {
     // Bun, Deno, Next and Hono hand their handlers something of their own beside the request.
-    return typeof this.#peer === "function" ? this.#peer() : undefined
+    return typeof this.#peer === "function" ? (this.#peer() ?? undefined) : undefined
   }
 }
 

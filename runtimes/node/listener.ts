@@ -27,7 +27,7 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 
 export interface HandlerOptions {
   /** The caller's address, from a source that the caller can't write. Without this: the socket's. */
-  readonly peer?: (request: IncomingMessage) => string | undefined
+  readonly peer?: (request: IncomingMessage) => string | null | undefined
   /** What was asked for, where a router has taken something off it. Without this: the request's own `url`. */
   readonly url?: (request: IncomingMessage) => string | undefined
   /** A body that the host has read already, or why it can't be had. Without this, and for `undefined`: unread. */
@@ -78,14 +78,9 @@ class NodeRequest implements HttpRequest {
   readonly headers: HttpRequest["headers"]
   readonly body: string
   readonly #request: IncomingMessage
-  readonly #peer: (request: IncomingMessage) => string | undefined
+  readonly #peer: NonNullable<HandlerOptions["peer"]>
 
-  constructor(
-    request: IncomingMessage,
-    target: Target,
-    body: string,
-    peer: (request: IncomingMessage) => string | undefined
-  ) {
+  constructor(request: IncomingMessage, target: Target, body: string, peer: NonNullable<HandlerOptions["peer"]>) {
     this.method = request.method ?? "GET"
     this.path = target.path
     this.query = target.query
@@ -97,7 +92,7 @@ class NodeRequest implements HttpRequest {
   }
 
   get peer(): string | undefined {
-    return this.#peer(this.#request)
+    return this.#peer(this.#request) ?? undefined
   }
 }
 

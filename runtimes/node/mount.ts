@@ -6,7 +6,7 @@ import { isUnderWay } from "./listener.ts"
 
 export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
-  readonly peer?: (request: IncomingMessage) => string | undefined
+  readonly peer?: (request: IncomingMessage) => string | null | undefined
 }
 
 /** A path that may be two places stays with the app: what it has put before ours, it has put before one of them. */

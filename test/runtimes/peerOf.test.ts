@@ -1,9 +1,21 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
+import express from "express"
+import fastify from "fastify"
+import { Hono } from "hono"
+import Koa from "koa"
 import type { HttpRequest } from "../../core/http/Http.ts"
+import type { Mount } from "../../core/serve.ts"
 import { listen as onBun } from "../../runtimes/bun/listen.ts"
+import * as ofBun from "../../runtimes/bun.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFastify from "../../runtimes/fastify.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import * as ofHono from "../../runtimes/hono.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
 import { listen as onNode } from "../../runtimes/node/listen.ts"
 import { noProxies, parseTrustedProxies, peerOf } from "../../runtimes/serve/peer.ts"
+import { listening } from "../guard/listening.ts"
 import { freePort } from "../harness/freePort.ts"
 import { sendTo } from "./given/wire.ts"
 
@@ -58,8 +70,9 @@ describe("whose request it is", () => {
   )
 })
 
+const serve = ({ peer }: HttpRequest) => ({ status: 200, headers: [], body: `${peer}` })
+
 describe("the server tells it, as it listens", () => {
-  const serve = ({ peer }: HttpRequest) => ({ status: 200, headers: [], body: `${peer}` })
   const here = Result.getOrThrow(parseTrustedProxies("127.0.0.1"))
   const limits = { requestTimeout: 10_000, shutdownTimeout: 1000 }
 
@@ -89,4 +102,54 @@ describe("the server tells it, as it listens", () => {
       expect(yield* told(here, "6.6.6.6", "203.0.113.9")).toBe("203.0.113.9")
     }).pipe(Effect.runPromise)
   )
+})
+
+describe("an app behind a proxy says it", () => {
+  const mount: Mount = { serve, routes: [], prefix: "", owns: () => true }
+
+  const inExpress = () => {
+    const app = express().set("trust proxy", 1)
+    return listening(app.use(ofExpress.mount(mount, { peer: ({ ip }) => ip })))
+  }
+
+  const inFastify = async () => {
+    const app = fastify({ trustProxy: "127.0.0.1" })
+    const address = await app
+      .addHook("onRequest", ofFastify.mount(mount, { peer: ({ ip }) => ip }))
+      .listen({ port: 0, host: "127.0.0.1" })
+    return { port: Number(new URL(address).port), stop: () => app.close() }
+  }
+
+  const inKoa = () => {
+    const app = new Koa({ proxy: true, maxIpsCount: 1 })
+    return listening(app.use(ofKoa.mount(mount, { peer: ({ ip }) => ip })).callback())
+  }
+
+  test.each([
+    ["Express", inExpress],
+    ["Fastify", inFastify],
+    ["Koa", inKoa]
+  ] as const)("by the setting of %s", async (_name, start) => {
+    const { port, stop } = await start()
+    const headers = [["x-forwarded-for", "6.6.6.6, 203.0.113.9"]] as const
+    expect((await sendTo(port)({ method: "GET", target: "/", headers })).body).toBe("203.0.113.9")
+    await stop()
+  })
+
+  const header = "x-real-ip"
+  const bunServer = { requestIP: () => ({ address: "127.0.0.1" }) }
+  const read = ({ headers }: Request) => headers.get(header)
+  const onBun = ofBun.mount(mount, { peer: read })
+  const app = new Hono().use(ofHono.mount(mount, { peer: ({ req }) => req.header(header) }))
+
+  test.each([
+    ["a mount over `fetch`", ofFetch.mount(mount, { peer: read })],
+    ["a mount on Bun", (request: Request) => onBun(request, bunServer)],
+    ["Hono", (request: Request) => app.fetch(request)]
+  ] as const)("by a header that may be missing, in %s", async (_name, answer) => {
+    const told = async (headers: Record<string, string>) =>
+      (await answer(new Request("https://auth.example.com/", { headers })))?.text()
+    expect(await told({ [header]: "203.0.113.9" })).toBe("203.0.113.9")
+    expect(await told({})).toBe("undefined")
+  })
 })
