@@ -196,13 +196,15 @@ const placesOf = (told: unknown): Effect.Effect<ReadonlyArray<UserPlace>, Storag
     onSome: Effect.succeed
   })
 
-const placing = ({ places }: HostPeople): Pick<ResourceOwner["Service"], "places"> =>
-  places === undefined
+// A host's people may be an object of a class: each function is called as its method.
+
+const placing = (people: HostPeople): Pick<ResourceOwner["Service"], "places"> =>
+  people.places === undefined
     ? {}
     : {
         places: ({ id }, user) =>
           Effect.flatMap(
-            asked("owner.places", () => places(user, id)),
+            asked("owner.places", () => people.places?.(user, id)),
             placesOf
           )
       }
@@ -233,10 +235,10 @@ const hostRequest = ({ id: workspace }: Workspace, request: HttpRequest): HostRe
 const isHeaders = Schema.is(Schema.Array(Schema.Tuple([Schema.String, Schema.String])))
 
 const signingOut =
-  (signOut: NonNullable<HostPeople["signOut"]>): NonNullable<ResourceOwner["Service"]["signOut"]> =>
+  (people: HostPeople): NonNullable<ResourceOwner["Service"]["signOut"]> =>
   (workspace, request) =>
     Effect.flatMap(
-      asked("owner.signOut", () => signOut(hostRequest(workspace, request))),
+      asked("owner.signOut", () => people.signOut?.(hostRequest(workspace, request))),
       (headers = []) =>
         isHeaders(headers) ? Effect.succeed(headers) : away("owner.signOut", "gives no list of headers")
     )
@@ -258,14 +260,16 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
       )
     },
     signInAt: ({ id }, returnTo, asked, hints) => people.signInAt(returnTo, id, asked, hints),
-    switchAt: ({ id }, returnTo, asked, hints) => (people.switchAt ?? people.signInAt)(returnTo, id, asked, hints),
+    switchAt: ({ id }, returnTo, asked, hints) =>
+      people.switchAt === undefined
+        ? people.signInAt(returnTo, id, asked, hints)
+        : people.switchAt(returnTo, id, asked, hints),
     ...placing(people),
-    ...(people.signOut === undefined ? {} : { signOut: signingOut(people.signOut) }),
+    ...(people.signOut === undefined ? {} : { signOut: signingOut(people) }),
     asserted: ({ id }, assertion, make) => {
-      const { asserted: ask } = people
-      if (ask === undefined) return Effect.succeedNone
+      if (people.asserted === undefined) return Effect.succeedNone
       return Effect.flatMap(
-        asked("owner.asserted", () => ask({ ...assertion, make }, id)),
+        asked("owner.asserted", () => people.asserted?.({ ...assertion, make }, id)),
         (told): Effect.Effect<Option.Option<UserId>, StorageUnavailable> => {
           if (told === null || told === undefined) return Effect.succeedNone
           const user = readUserId(told)
@@ -276,10 +280,9 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
       )
     },
     profile: ({ id }, sub) => {
-      const { profile } = people
-      if (profile === undefined) return Effect.succeedSome<Profile>({ sub })
+      if (people.profile === undefined) return Effect.succeedSome<Profile>({ sub })
       const ask = async () => {
-        const told = await profile(sub, id)
+        const told = await people.profile?.(sub, id)
         return told === null || told === undefined ? undefined : saidIn(told, own)
       }
       return Effect.flatMap(asked("owner.profile", ask), (told) =>

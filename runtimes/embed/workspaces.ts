@@ -235,6 +235,7 @@ export const workspacesOf = (workspaces: HostingOptions["workspaces"], server: H
   if (Array.isArray(workspaces)) return listed(workspaces, server)
   const given: unknown = isObject(workspaces) && "resolve" in workspaces ? workspaces.resolve : undefined
   if (typeof given !== "function") throw badOption("workspaces", "has to be a list, or { resolve }")
-  // Checked just now; what it answers is checked each time.
-  return resolved(given as Resolve, server)
+  // Checked just now; what it answers is checked each time. It may be an object of a class, whose method it is.
+  const resolve = given as Resolve
+  return resolved((host) => resolve.call(workspaces, host), server)
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Logger, Option } from "effect"
 import { type Asserted, ResourceOwner } from "../../core/ports/ResourceOwner.ts"
+import { UserId } from "../../core/rules/Id.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type HostPeople, hostOwner } from "../../runtimes/embed/hostOwner.ts"
+import { requestOf } from "../given/World.ts"
 import { people } from "./host.ts"
 
 const workspace = { id: WorkspaceId.make("acme"), issuer: Issuer.make("https://acme.example"), name: "Acme" }
@@ -10,8 +12,9 @@ const assertion: Asserted = { issuer: "https://idp.example", subject: "00u1", em
 
 const quiet = Logger.layer([Logger.make(() => undefined)])
 
-const ownerOf = (own: Partial<HostPeople>) =>
-  Effect.runPromise(Effect.provide(ResourceOwner, hostOwner({ ...people, ...own })))
+const portOf = (host: HostPeople) => Effect.runPromise(Effect.provide(ResourceOwner, hostOwner(host)))
+
+const ownerOf = (own: Partial<HostPeople>) => portOf({ ...people, ...own })
 
 /** Whom the host says that an issuer means, or how it fails. */
 const namedBy = ({ asserted }: ResourceOwner["Service"], make: boolean): Promise<string> => {
@@ -59,6 +62,55 @@ describe("a host's people, as the core asks for them", () => {
 
   test("are none of an issuer's where the host knows of no issuers", async () => {
     expect(await namedBy(await ownerOf({}), true)).toBe("none")
+  })
+
+  test("may be looked after by an object of a class, whose methods need it", async () => {
+    class Shop {
+      readonly #users = new Map([["ada", { name: "Ada" }]])
+      signedIn() {
+        return this.#users.has("ada") ? { user: "ada", session: "s" } : undefined
+      }
+      signInAt() {
+        return `/sign-in?${this.#users.size}`
+      }
+      switchAt() {
+        return `/switch?${this.#users.size}`
+      }
+      places(user: string) {
+        return this.#users.has(user) ? [{ id: "home", label: "Home" }] : []
+      }
+      profile(user: string) {
+        return this.#users.get(user)
+      }
+      signOut() {
+        return [["set-cookie", `users=${this.#users.size}`] as const]
+      }
+      asserted() {
+        return this.#users.has("ada") ? "ada" : undefined
+      }
+    }
+    const owner = await portOf(new Shop())
+    const request = requestOf("GET", "/", {})
+    const ada = UserId.make("ada")
+    const all = {
+      current: owner.current(workspace, request),
+      places: owner.places?.(workspace, ada) ?? Effect.succeed([]),
+      profile: owner.profile(workspace, ada),
+      signOut:
+        owner.signOut?.(workspace, request, { user: ada, session: "s", label: "ada", role: "member" }) ??
+        Effect.succeed([])
+    }
+    expect(await Effect.runPromise(Effect.all(all))).toMatchObject({
+      current: Option.some({ user: ada }),
+      places: [{ id: "home" }],
+      profile: Option.some({ sub: ada, name: "Ada" }),
+      signOut: [["set-cookie", "users=1"]]
+    })
+    expect([owner.signInAt(workspace, "/", undefined), owner.switchAt?.(workspace, "/", undefined)]).toEqual([
+      "/sign-in?1",
+      "/switch?1"
+    ])
+    expect(await namedBy(owner, false)).toBe("ada")
   })
 
   test("are sent to sign in with all that an application said of it", async () => {

@@ -310,6 +310,19 @@ describe("a host that resolves workspaces by a function", () => {
     })
   )
 
+  test("may be a method of an object of a class", async () => {
+    class Tenants {
+      readonly #known = careless
+      resolve(host: string) {
+        return this.#known(host)
+      }
+    }
+    await withHosting(new Tenants(), async (auth) => {
+      const found = "https://acme.product.example"
+      expect(await issuerAt(auth, `${found}${document}`)).toBe(found)
+    })
+  })
+
   test("never asks it about what is no host", async () => {
     const asked: Array<string> = []
     const noting = (host: string) => {
