@@ -243,6 +243,22 @@ const signingOut =
         isHeaders(headers) ? Effect.succeed(headers) : away("owner.signOut", "gives no list of headers")
     )
 
+/**
+ * What a function of the host's gives that has to answer at once. A promise is a fault, and that is logged; what it fails
+ * with is not waited for, and would end a process on Node.
+ */
+export const givenAtOnce = <A>(option: string, given: A): A => {
+  if (!(given instanceof Promise)) return given
+  given.catch(() => undefined)
+  throw new TypeError(`${option} gives a promise, and has to answer at once`)
+}
+
+const addressOf = (option: string, given: unknown): string => {
+  const address = givenAtOnce(option, given)
+  if (typeof address === "string") return address
+  throw new TypeError(`${option} gives no address`)
+}
+
 /** A host's own name of a session, as the core knows it. */
 export const sessionOf = (session: string): string => digestOf(session)
 
@@ -259,11 +275,12 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
             : Effect.map(signedIn(person), Option.some)
       )
     },
-    signInAt: ({ id }, returnTo, asked, hints) => people.signInAt(returnTo, id, asked, hints),
+    signInAt: ({ id }, returnTo, asked, hints) =>
+      addressOf("owner.signInAt", people.signInAt(returnTo, id, asked, hints)),
     switchAt: ({ id }, returnTo, asked, hints) =>
       people.switchAt === undefined
-        ? people.signInAt(returnTo, id, asked, hints)
-        : people.switchAt(returnTo, id, asked, hints),
+        ? addressOf("owner.signInAt", people.signInAt(returnTo, id, asked, hints))
+        : addressOf("owner.switchAt", people.switchAt(returnTo, id, asked, hints)),
     ...placing(people),
     ...(people.signOut === undefined ? {} : { signOut: signingOut(people) }),
     asserted: ({ id }, assertion, make) => {

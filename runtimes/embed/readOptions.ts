@@ -20,7 +20,7 @@ import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import { type Issuer, isSecure, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
-import type { HostPeople } from "./hostOwner.ts"
+import { givenAtOnce, type HostPeople } from "./hostOwner.ts"
 import {
   badOption,
   type CreateOptions,
@@ -359,7 +359,7 @@ const consentPageOf = (page: CreateOptions["consentPage"], issuer: string): Chec
   if (typeof page === "function") {
     return Result.succeed({
       consent: ({ id }, model) => {
-        const drawn = page(model, id)
+        const drawn = givenAtOnce("consentPage", page(model, id))
         return typeof drawn === "string"
           ? { status: 200, headers: [["content-type", "text/html; charset=utf-8"]], body: drawn }
           : drawn

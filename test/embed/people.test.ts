@@ -43,11 +43,16 @@ describe("a host's people", () => {
 
   for (const [what, signInAt] of [
     ["throws", () => fail()],
-    ["gives no address", () => Object(undefined)]
+    ["gives no address", () => Object(undefined)],
+    // What JavaScript lets through. A rejection that no code waits for ends a process on Node.
+    ["gives a promise of one", () => Object(Promise.resolve("/sign-in"))],
+    ["gives a promise that comes to nothing", () => Object(Promise.reject(new Error("secret of the host")))]
   ] as const) {
     test(`are told that it is our own fault where the host's signInAt ${what}`, async () => {
       const response = await authorize({ ...people, signInAt })
       expect([response.status, await response.json()]).toMatchObject([500, { error: "server_error" }])
+      const switching = await authorize({ ...people, signedIn: () => ada, switchAt: signInAt })
+      expect([switching.status, await switching.json()]).toMatchObject([500, { error: "server_error" }])
     })
   }
 
@@ -247,6 +252,9 @@ describe("a host's people", () => {
       throw new Error("secret of the template")
     })
     expect([broken.status, await broken.text()]).toEqual([500, expect.not.stringContaining("secret")])
+
+    const late = await asked(() => Object(Promise.reject(new Error("secret of the template"))))
+    expect([late.status, await late.text()]).toEqual([500, expect.not.stringContaining("secret")])
   })
 
   test("change who they are where the host says, and where it says nothing, at its sign-in", async () => {
