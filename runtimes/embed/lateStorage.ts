@@ -21,6 +21,7 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
     const opened = yield* Deferred.make<void>()
     let ready: Storage["Service"] | undefined
     let scan: StorageScan["Service"] | undefined
+    let insertAndReplace: Storage["Service"]["insertAndReplace"]
     let opening: Fiber.Fiber<Storage["Service"], unknown> | undefined
     // Last in, first out: an opening that is under way ends before what was opened is closed.
     const tries = yield* Scope.fork(yield* Scope.Scope)
@@ -36,6 +37,8 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
       )
       const storage = Context.get(built, Storage)
       ready = storage
+      // A store of a host's own may be an object of a class, whose method it is.
+      insertAndReplace = storage.insertAndReplace?.bind(storage)
       // Tessera's own stores have it beside, which the type of the option does not say.
       scan = Option.getOrUndefined(Context.getOption(built, StorageScan))
       yield* Deferred.succeed(opened, undefined)
@@ -70,7 +73,7 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
       replace: (expected, record) => later((storage) => storage.replace(expected, record)),
       /** Nothing asks for it before it has read something. */
       get insertAndReplace() {
-        return ready?.insertAndReplace
+        return insertAndReplace
       },
       remove: (key) => later((storage) => storage.remove(key)),
       list: (listing) => later((storage) => storage.list(listing)),

@@ -3,7 +3,8 @@ import { setTimeout } from "node:timers/promises"
 import { inspect } from "node:util"
 import { Deferred, Effect, Layer, Option } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
-import { Storage } from "../../core/ports/Storage.ts"
+import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
+import { lateStorage } from "../../runtimes/embed/lateStorage.ts"
 import { type CreateOptions, createTessera, type EmbeddedTessera, StorageUnavailable } from "../../runtimes/tessera.ts"
 import {
   bearer,
@@ -17,6 +18,8 @@ import {
   testClock,
   withHost
 } from "./host.ts"
+
+type Store = Storage["Service"]
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -53,6 +56,33 @@ describe("the storage of an embedded server", () => {
       expect(seen).toEqual({ opened: 1, closed: 0 })
     })
     expect(seen).toEqual({ opened: 1, closed: 1 })
+  })
+
+  test("may be an object of a class, whose methods need it", async () => {
+    class Shelf implements Store {
+      readonly #put: Array<string> = []
+      get = () => Effect.succeedNone
+      insert = () => Effect.void
+      replace = () => Effect.void
+      remove = () => Effect.void
+      list = () => Effect.succeed({ records: [], next: undefined })
+      sweep = () => Effect.succeed(0)
+      insertAndReplace(added: ReadonlyArray<NewRecord>) {
+        this.#put.push(...added.map(({ id }) => id))
+        return Effect.void
+      }
+      get put() {
+        return [...this.#put]
+      }
+    }
+    const shelf = new Shelf()
+    const grant = { workspace: "main", kind: "grant", id: "g", owner: "-", body: {}, expiresAt: null } as const
+    await Effect.gen(function* () {
+      const { open, storage } = yield* lateStorage(Layer.succeed(Storage, shelf))
+      yield* open
+      yield* storage.insertAndReplace?.([grant], 1, grant) ?? Effect.void
+    }).pipe(Effect.scoped, Effect.runPromise)
+    expect(shelf.put).toEqual(["g"])
   })
 
   test("is opened by `ready`, of one workspace or of several, which rejects with what the store says", async () => {
