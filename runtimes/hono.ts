@@ -30,10 +30,16 @@ const honoBody = async (body: HonoBody): Promise<string | HttpResponse> => {
 }
 
 /** What Hono hands to middleware, as far as a mount needs it. */
-export interface MountedContext {
+export interface MountedContext extends Answering {
   readonly req: HonoBody & { readonly raw: Request; readonly header: (name: string) => string | undefined }
   /** What the server under Hono passes on with a request. */
   readonly env: unknown
+}
+
+/** What middleware before has put on the answer, and the answer. */
+interface Answering {
+  get res(): Response
+  set res(answer: Response | undefined)
 }
 
 /** Of all that servers under Hono pass on, what says who is at the other end of the socket. */
@@ -54,6 +60,22 @@ const honoPeer = ({ env, req }: MountedContext): string | undefined => {
   return typeof found === "string" ? found : undefined
 }
 
+/**
+ * Hono puts what middleware before has set in the place of an answer's own headers, and its cookies in that of all others:
+ * a policy of the app's on the consent page, or leave to keep tokens. Ours stand, as in every framework.
+ */
+const keepOurs = (context: Answering, ours: Response): Response => {
+  const theirs = context.res.headers
+  for (const [name, value] of theirs) {
+    if (name === "set-cookie") ours.headers.append(name, value)
+    else if (!ours.headers.has(name)) ours.headers.set(name, value)
+  }
+  // Of an answer that takes the place of none it puts nothing together.
+  context.res = undefined
+  context.res = ours
+  return ours
+}
+
 export interface MountOptions<C> {
   /** The caller's address, from a source that the caller can't write. Default: the socket's, on Node, Bun and Deno. */
   readonly peer?: (context: C) => string | null | undefined
@@ -70,7 +92,7 @@ export const mount =
       peer: () => (options.peer === undefined ? honoPeer(context) : options.peer(context)),
       body: () => honoBody(context.req)
     })
-    if (answered !== undefined) return answered
+    if (answered !== undefined) return keepOurs(context, await answered)
     await next()
     return undefined
   }
@@ -83,7 +105,7 @@ export interface GuardVariables<Kind extends CallerKind = CallerKind> {
   principal: CallerOf<Kind>
 }
 
-export interface GuardedContext<Kind extends CallerKind = CallerKind> {
+export interface GuardedContext<Kind extends CallerKind = CallerKind> extends Answering {
   readonly req: { readonly raw: Request }
   readonly set: (key: "principal", value: CallerOf<Kind>) => void
   readonly header: (name: string, value: string) => void
@@ -104,7 +126,7 @@ export const guard = <const Kind extends CallerKind = CallerKind>(auth: Guard, n
     next: () => Promise<void>
   ): Promise<Response | undefined> => {
     const checked = await auth.guard(context.req.raw, needs)
-    if (checked._tag === "Refused") return checked.response
+    if (checked._tag === "Refused") return keepOurs(context, checked.response)
     context.set("principal", checked.principal)
     await next()
     // What was set before, an answer that the handler made itself would not have.

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
+import { Hono } from "hono"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { localGuard } from "../../runtimes/guard.ts"
+import * as ofHono from "../../runtimes/hono.ts"
 import { node } from "../harness/given.ts"
 import { elysiaApp } from "./frameworks/elysia.ts"
-import { embedded, type Hosts } from "./frameworks/embedded.ts"
+import { embedded, type Hosts, needs } from "./frameworks/embedded.ts"
 import { honoApp, honoAppParsed } from "./frameworks/hono.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
@@ -188,6 +192,54 @@ for (const name of ["Express 5", "Koa"]) {
     expect(cookies).toEqual(["mine=1", "a=1", "b=2"])
   })
 }
+
+test.each([
+  ["at once", false],
+  ["later", true]
+])(
+  "what a Hono app puts on an answer before Tessera gives it stays beside it and never in its place: %s",
+  async (_when, waits) => {
+    const answer: HttpResponse = {
+      status: 200,
+      headers: [
+        ["cache-control", "no-store"],
+        ["set-cookie", "a=1"],
+        ["set-cookie", "b=2"]
+      ],
+      body: "ours"
+    }
+    const serve = () => (waits ? Promise.resolve(answer) : answer)
+    const refusing = localGuard(async () => ({ _tag: "Refused", response: answer }))
+    const mounted = ofHono.mount({ serve, routes: [], prefix: "", owns: (path) => path === "/ours" })
+    const app = new Hono()
+      .use(async (c, next) => {
+        c.res.headers.set("cache-control", "public")
+        c.header("set-cookie", "mine=1")
+        c.header("x-mine", "1")
+        await next()
+        c.header("x-after", "1")
+      })
+      .use(mounted)
+      .get("/guarded", ofHono.guard(refusing, needs), (c) => c.text("admitted"))
+      .get("/own", (c) => c.text("own"))
+    for (const path of ["/ours", "/guarded"]) {
+      const response = await app.request(path)
+      expect([response.status, await response.text()]).toEqual([200, "ours"])
+      expect([...response.headers].sort()).toEqual([
+        ["cache-control", "no-store"],
+        ["set-cookie", "a=1"],
+        ["set-cookie", "b=2"],
+        ["set-cookie", "mine=1"],
+        ["x-after", "1"],
+        ["x-mine", "1"]
+      ])
+    }
+    expect((await app.request("/own")).headers.get("cache-control")).toBe("public")
+    // Alone in its app, Hono goes a shorter way.
+    const alone = await new Hono().use(mounted).request("/ours")
+    expect([alone.status, await alone.text(), alone.headers.getSetCookie()]).toEqual([200, "ours", ["a=1", "b=2"]])
+  }
+)
 
 describe("bodies that the app has read before", () => {
   const onBun = "Hono, on Bun, bodies read first"
