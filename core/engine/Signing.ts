@@ -1,4 +1,4 @@
-import { Effect, Redacted, Result, Semaphore } from "effect"
+import { Effect, Predicate, Redacted, Result, Semaphore } from "effect"
 import type { Members } from "../codec/Json.ts"
 import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -53,8 +53,7 @@ export interface Signing {
    */
   readonly published: (
     workspace: Workspace,
-    first: ReadonlyArray<Algorithm>,
-    now: Instant
+    first: ReadonlyArray<Algorithm>
   ) => Effect.Effect<SigningKeys, SigningFault>
   /** As it is stored now. */
   readonly stored: (workspace: Workspace) => Effect.Effect<SigningKeys | undefined, StorageUnavailable>
@@ -179,51 +178,47 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
   const current = (found: SigningKeys | undefined, algorithm: Algorithm, now: Instant): SigningKey | undefined =>
     found === undefined ? undefined : signingAt(found, algorithm, now)
 
-  /** An RSA key takes a processor for up to a second, so the requests that wait for one do not draw one each. */
-  const draws = Semaphore.makeUnsafe(1)
-
-  const drawOnce = Effect.fnUntraced(function* (workspace: Workspace, algorithm: Algorithm) {
-    const now = yield* currentInstant
-    const drawnBefore = current(yield* read(workspace, now), algorithm, now) !== undefined
-    return { now, drawn: drawnBefore ? undefined : yield* draw(workspace, algorithm) }
-  })
-
-  const prepare = Effect.fnUntraced(function* (workspace: Workspace, asked: Asked, now: Instant) {
-    const found = yield* read(workspace, now)
-    if (found === undefined) yield* isOurs(workspace)
-    const known = current(found, asked.algorithm, now)
-    if (known !== undefined && known.life >= asked.life) return known
-    if (known !== undefined) return yield* adopt(workspace, asked, undefined, now)
-    return yield* draws.withPermits(1)(
-      Effect.flatMap(drawOnce(workspace, asked.algorithm), ({ drawn, now }) => adopt(workspace, asked, drawn, now))
-    )
-  })
-
-  /** The key that signs from now on, for as long as is asked: `drawn`, where there is none. */
-  const adopt = Effect.fnUntraced(function* (
+  /** With keys that sign what lives so long; `undefined` where one is lacking that was not drawn. */
+  const adopt = (
     workspace: Workspace,
-    { algorithm, life }: Asked,
-    drawn: DrawnKey | undefined,
+    algorithms: ReadonlyArray<Algorithm>,
+    life: Millis,
+    drawn: ReadonlyArray<DrawnKey>,
     now: Instant
-  ) {
-    const ready = yield* change(workspace, (found) => {
-      const ready = readyFor(found, algorithm, life, drawn, now)
+  ) =>
+    change(workspace, (found) => {
+      const ready = algorithms.reduce<SigningKeys | undefined>((keys, algorithm) => {
+        const fresh = drawn.find((one) => one.algorithm === algorithm)
+        return keys === undefined ? undefined : readyFor(keys, algorithm, life, fresh, now)
+      }, found)
       return { keys: ready, outcome: ready }
     })
-    const key = ready === undefined ? undefined : signingAt(remember(workspace.id, ready, now), algorithm, now)
+
+  const draws = Semaphore.makeUnsafe(1)
+
+  /** An RSA key takes a processor for up to a second, so the requests that wait for one do not draw one each. */
+  const drawOnce = (workspace: Workspace, algorithms: ReadonlyArray<Algorithm>, life: Millis) =>
+    draws.withPermits(1)(
+      Effect.gen(function* () {
+        const now = yield* currentInstant
+        const found = yield* read(workspace, now)
+        if (found === undefined) yield* isOurs(workspace)
+        const lacking = algorithms.filter((algorithm) => current(found, algorithm, now) === undefined)
+        const drawn = yield* Effect.forEach(lacking, (algorithm) => draw(workspace, algorithm))
+        return yield* adopt(workspace, algorithms, life, drawn, now)
+      })
+    )
+
+  const prepare = Effect.fnUntraced(function* (workspace: Workspace, { algorithm, life }: Asked, now: Instant) {
+    const known = current(yield* read(workspace, now), algorithm, now)
+    if (known !== undefined && known.life >= life) return known
+    const ready = yield* known === undefined
+      ? drawOnce(workspace, [algorithm], life)
+      : adopt(workspace, [algorithm], life, [], now)
+    const at = yield* currentInstant
+    const key = ready && current(remember(workspace.id, ready, at), algorithm, at)
     // An owner withdrew the last one meanwhile.
     return key ?? (yield* new Contended())
-  })
-
-  const begin = Effect.fnUntraced(function* (workspace: Workspace, first: ReadonlyArray<Algorithm>, now: Instant) {
-    const found = yield* stored(workspace)
-    if (found !== undefined) return found
-    yield* isOurs(workspace)
-    const drawn = yield* Effect.forEach(first, (algorithm) => draw(workspace, algorithm))
-    return yield* change(workspace, (found) => {
-      const begun = drawn.reduce((keys, key) => readyFor(keys, key.algorithm, 0, key, now) ?? keys, found)
-      return { keys: begun, outcome: begun }
-    })
   })
 
   const wrappedUnder = (sealKey: SealKey, workspace: Workspace, { kid, wrapped }: SigningKey): WrappedKey => ({
@@ -296,9 +291,11 @@ export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: S
         ? signWith(workspace, key)
         : Effect.flatMap(prepare(workspace, asked, now), (key) => signWith(workspace, key))
     },
-    published: (workspace, first, now) =>
+    published: (workspace, first) =>
       Effect.flatMapEager(stored(workspace), (found) =>
-        found === undefined ? draws.withPermits(1)(begin(workspace, first, now)) : Effect.succeed(found)
+        found === undefined
+          ? Effect.filterOrFail(drawOnce(workspace, first, 0), Predicate.isNotUndefined, () => new Contended())
+          : Effect.succeed(found)
       ),
     stored,
     verifying: (workspace, kid, now, which = publishedAt) => {

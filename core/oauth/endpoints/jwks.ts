@@ -67,7 +67,7 @@ const jwksHandler =
   ({ policy, registration, signing }: Services): HandlerOf<typeof jwksContract> =>
   ({ now, request, workspace }) => {
     const first = usual(policyAt(policy, workspace), registration)
-    return Effect.mapEager(signing.published(workspace, first, now), (found) => {
+    return Effect.mapEager(signing.published(workspace, first), (found) => {
       const keys = publishedAt(found, now).map(({ algorithm, kid, publicKey }) => ({
         ...publicKey,
         kid,
