@@ -127,6 +127,11 @@ const searchForm = (
 </div>
 </form>`
 
+/** What each form about a client brings along. */
+const fieldsFor =
+  (visitor: Visitor, search: string, id: string) =>
+  (action: string): Readonly<Record<string, string>> => ({ csrf: visitor.csrf, action, id, q: search })
+
 /** An owner's answers to a client that asks to act for the workspace itself; each can be taken back by the other. */
 const answers = (
   client: ClientRow,
@@ -137,7 +142,7 @@ const answers = (
 ): ReadonlyArray<Html> => {
   if (client.question === undefined) return []
   const { askedAt, identifier = client.id } = client.question
-  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: identifier, q: search })
+  const fields = fieldsFor(visitor, search, identifier)
   const approve = confirmed({
     label: "Approve",
     about,
@@ -196,7 +201,7 @@ const chooser = (
   return html`<details class="confirm" name="confirm">
 <summary class="button small plain">${title}<span class="visually-hidden"> <bdi>${about}</bdi></span></summary>
 <form method="post" action="${path}" class="confirm-body">
-${hidden({ csrf: visitor.csrf, action, id: client.id, q: search })}
+${hidden(fieldsFor(visitor, search, client.id)(action))}
 <div class="field">
 <label>${label}
 <select name="${name}">${shown}</select></label>
@@ -260,7 +265,7 @@ const clientActions = (
   page: ClientsPage
 ): ReadonlyArray<Html> => {
   const { search } = page
-  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
+  const fields = fieldsFor(visitor, search, client.id)
   return [
     ...answers(client, about, path, visitor, search),
     ...secretActions(client, about, path, visitor, search),
@@ -300,7 +305,7 @@ const secretActions = (
   search: string
 ): ReadonlyArray<Html> => {
   const [, older] = client.secrets
-  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
+  const fields = fieldsFor(visitor, search, client.id)
   if (client.secrets.length === 0) return []
   return older === undefined
     ? [

@@ -34,6 +34,24 @@ const put = (sound: Verbs, record: NewRecord) => Effect.andThen(sound.remove(rec
 
 const millisecondsNow = Effect.clockWith((clock) => clock.currentTimeMillis)
 
+const leaping =
+  (sound: Verbs): Verbs["replace"] =>
+  (expected, record) =>
+    Effect.gen(function* () {
+      const found = Option.getOrUndefined(yield* sound.get(record))
+      if (found?.version !== expected) return yield* new Conflict()
+      yield* Effect.yieldNow
+      const now = Option.getOrUndefined(yield* sound.get(record))
+      if (now !== undefined) yield* sound.replace(now.version, record)
+    })
+
+const atAnyVersion =
+  (sound: Verbs): Verbs["replace"] =>
+  (_, record) =>
+    Effect.flatMap(sound.get(record), (found) =>
+      Option.isSome(found) ? sound.replace(found.value.version, record) : new Conflict()
+    )
+
 const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
   "an insert that overwrites": (sound) => ({ insert: (record) => put(sound, record) }),
   "an insert that looks before it leaps": (sound) => ({
@@ -45,20 +63,10 @@ const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
       })
   }),
   "a replace that looks before it leaps": (sound) => ({
-    replace: (expected, record) =>
-      Effect.gen(function* () {
-        const found = Option.getOrUndefined(yield* sound.get(record))
-        if (found?.version !== expected) return yield* new Conflict()
-        yield* Effect.yieldNow
-        const now = Option.getOrUndefined(yield* sound.get(record))
-        if (now !== undefined) yield* sound.replace(now.version, record)
-      })
+    replace: leaping(sound)
   }),
   "a replace at any version": (sound) => ({
-    replace: (_, record) =>
-      Effect.flatMap(sound.get(record), (found) =>
-        Option.isSome(found) ? sound.replace(found.value.version, record) : new Conflict()
-      )
+    replace: atAnyVersion(sound)
   }),
   "a replace that makes what is not there": (sound) => ({
     replace: (expected, record) =>
@@ -349,20 +357,10 @@ const stepFaults: Readonly<Record<string, (sound: Verbs) => Partial<Steps>>> = {
   "nothing is added": () => ({ added: () => Effect.void }),
   "nothing is replaced": () => ({ replaced: () => Effect.void }),
   "a replacement at any version": (sound) => ({
-    replaced: (_, record) =>
-      Effect.flatMap(sound.get(record), (found) =>
-        Option.isSome(found) ? sound.replace(found.value.version, record) : new Conflict()
-      )
+    replaced: atAnyVersion(sound)
   }),
   "a replacement that looks before it leaps": (sound) => ({
-    replaced: (expected, record) =>
-      Effect.gen(function* () {
-        const found = Option.getOrUndefined(yield* sound.get(record))
-        if (found?.version !== expected) return yield* new Conflict()
-        yield* Effect.yieldNow
-        const now = Option.getOrUndefined(yield* sound.get(record))
-        if (now !== undefined) yield* sound.replace(now.version, record)
-      })
+    replaced: leaping(sound)
   }),
   "another id that is told of": () => ({ told: (id) => `${id}x` })
 }
