@@ -120,7 +120,7 @@ export const makeDocuments = (
       const { host } = target
       const { enters, leave } = places[limits.vouchedBy ?? "stranger"]
       const kept = limits.vouchedBy === undefined ? ofStrangers : vouchedFor
-      const asker = limits.vouchedBy === undefined ? limits.askedBy : undefined
+      const asker = limits.vouchedBy === undefined ? limits.askedBy?.() : undefined
       if (!enters(host, now, asker)) return undefined
       const fiber = fork(
         get(target, limits).pipe(

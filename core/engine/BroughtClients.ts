@@ -79,7 +79,7 @@ export interface BroughtClients {
     workspace: OpenWorkspace,
     identifier: BroughtIdentifier,
     known?: Brought,
-    askedBy?: string
+    askedBy?: Asker["askedBy"]
   ) => Effect.Effect<Met, Fault>
   /** A client whose identifier holds what it registered. */
   readonly registered: (
@@ -229,7 +229,7 @@ export const makeBroughtClients = ({
     workspace: OpenWorkspace,
     identifier: DocumentAddress,
     live: Client | undefined,
-    askedBy: string | undefined,
+    askedBy: Asker["askedBy"],
     now: Instant
   ) {
     const at = policyAt(policy, workspace)
@@ -328,7 +328,7 @@ export const makeBroughtClients = ({
       return stored ?? asClient(workspace, undefined, yield* unsealed(workspace, identifier, now), now)
     }
     yield* takes(workspace, identifier, now)
-    const askedBy = askerOf(request?.peer)
+    const askedBy = askerOf(request)
     const live = stored !== undefined && isKnown(stored, now) ? stored : undefined
     if (live === undefined)
       return asClient(workspace, stored, yield* read(workspace, identifier, undefined, askedBy, now), now)

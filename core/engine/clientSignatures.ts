@@ -44,8 +44,10 @@ const notSigned = ({ reason }: SignatureFault): ClientSignatureFault => {
 export const verifiedOfClient = (
   { clientKeys, signatures }: Ports,
   jws: UnverifiedJws,
-  { algorithm, asker, kid, source, ...of }: SignedBy
+  { algorithm, asker, client, kid, source, workspace }: SignedBy
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ClientSignatureFault | PortUnavailable> =>
-  Effect.flatMapEager(Effect.mapErrorEager(keysFrom(clientKeys, of, source, kid, asker), notHad), (keys) =>
-    Effect.mapError(signatures.verify(jws, keys, [algorithm]), (fault) => adapterFault(fault) ?? notSigned(fault))
+  Effect.flatMapEager(
+    Effect.mapErrorEager(keysFrom(clientKeys, { workspace, client }, source, kid, asker), notHad),
+    (keys) =>
+      Effect.mapError(signatures.verify(jws, keys, [algorithm]), (fault) => adapterFault(fault) ?? notSigned(fault))
   )

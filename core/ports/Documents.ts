@@ -11,8 +11,8 @@ import type { Instant, Millis } from "../rules/Instant.ts"
 /** Whose request an address is asked for. Strangers take none of the places of others, and each network a few of theirs. */
 export interface Asker {
   readonly vouchedBy?: Voucher | undefined
-  /** The network that the request came from, as far as the runtime knows it. */
-  readonly askedBy?: string | undefined
+  /** The network that the request came from, as far as the runtime knows it: it costs something, and few requests fetch. */
+  readonly askedBy?: (() => string | undefined) | undefined
 }
 
 export interface DocumentLimits extends Asker {

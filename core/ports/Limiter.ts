@@ -26,7 +26,8 @@ export const regionOf = (network: string): string | undefined =>
   network.includes(":") ? `${network.split(":").slice(0, 3).join(":")}::/48` : undefined
 
 /** The most that one customer has of the network around an address; `undefined` where the runtime does not know the peer. */
-export const askerOf = (peer: string | undefined): string | undefined => {
+export const askerOf = (request: { readonly peer?: string | undefined } | undefined) => (): string | undefined => {
+  const peer = request?.peer
   if (peer === undefined) return undefined
   const network = networkOf(peer)
   return regionOf(network) ?? network

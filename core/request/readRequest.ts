@@ -289,7 +289,7 @@ export const returnRefusal = (
 /** The client of an identifier, registered or brought, as it is now. */
 const meetClient = (services: Services, { now, request, workspace }: Call, identifier: ClientIdentifier) =>
   isBrought(identifier)
-    ? services.brought.meet(workspace, identifier, undefined, askerOf(request.peer))
+    ? services.brought.meet(workspace, identifier, undefined, askerOf(request))
     : Effect.flatMap(
         services.clients.find(workspace.id, identifier),
         (client): Effect.Effect<Met, NoSuchClient> =>

@@ -99,7 +99,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
     workspace: workspace.id,
     client: client.id,
     source,
-    asker: { vouchedBy: voucherOf(client), askedBy: askerOf(request.peer) },
+    asker: { vouchedBy: voucherOf(client), askedBy: askerOf(request) },
     kid: kidOf(jws.header),
     algorithm: alg
   }

@@ -116,7 +116,7 @@ const verified = (
   { call, vouchedBy }: AuthRequest,
   ports: AuthPorts
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ProofFault> => {
-  const asker = { vouchedBy, askedBy: askerOf(call.request.peer) }
+  const asker = { vouchedBy, askedBy: askerOf(call.request) }
   return Effect.catchTag(
     verifiedOfClient(ports, assertion, { workspace: call.workspace.id, client: id, source, asker, kid, algorithm }),
     "ClientSignatureFault",

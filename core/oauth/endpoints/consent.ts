@@ -318,7 +318,7 @@ const meetAgain = Effect.fnUntraced(function* (
   const identifier = waiting.brought?.identifier ?? stored?.origin?.identifier
   if (identifier === undefined) return stored === undefined ? {} : { client: stored }
   if (decision === "approve") {
-    const met = services.brought.meet(workspace, identifier, waiting.brought, askerOf(call.request.peer))
+    const met = services.brought.meet(workspace, identifier, waiting.brought, askerOf(call.request))
     return yield* Effect.catchTag(met, "NoSuchClient", untrusted(waiting))
   }
   const { brought } = waiting

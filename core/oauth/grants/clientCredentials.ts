@@ -23,10 +23,12 @@ const form = {
 const workspaceScopes = (by: AuthenticatedClient, policy: Policy): Scopes =>
   scopesWithoutUser(policy.scopes, by.client.scope)
 
+const forGood = ({ expiresAt: _, ...grant }: Standing): Standing => grant
+
 /** Its grant stays as long as the client: for good, or another while by each use. */
 const keptFor = (grant: Standing, { client }: AuthenticatedClient, policy: Policy, now: Instant): Standing => {
-  const { expiresAt, ...forGood } = grant
-  if (!isOnTrial(client)) return expiresAt === undefined ? grant : forGood
+  const { expiresAt } = grant
+  if (!isOnTrial(client)) return expiresAt === undefined ? grant : forGood(grant)
   return expiresAt === undefined || isDue(expiresAt, now, policy)
     ? { ...grant, expiresAt: later(now, policy.unusedClientTtl) }
     : grant

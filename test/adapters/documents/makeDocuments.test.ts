@@ -336,7 +336,7 @@ describe("documents", () => {
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {
         const at = (host: number, asker: object) => fetch(`https://h${host}.example/`, { ...limits, ...asker })
-        const [here, there] = [{ askedBy: "192.0.2.1" }, { askedBy: "192.0.2.2" }]
+        const [here, there] = [{ askedBy: () => "192.0.2.1" }, { askedBy: () => "192.0.2.2" }]
         const waiters = yield* Effect.forEach(
           Array.from({ length: mostForAsker }, (_, host) => host),
           (host) => begun(at(host, here))
