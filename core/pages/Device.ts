@@ -37,8 +37,6 @@ ${hidden({ csrf: model.csrf })}
 ${field({
   label: "Code on your device",
   name: "user_code",
-  type: "text",
-  autocomplete: "off",
   value: model.entered,
   autofocus: model.entered === undefined || model.problem !== undefined,
   maxlength: 32,

@@ -1,20 +1,30 @@
 import { attributes, type Html, html } from "./Html.ts"
 
+/** What is wrong with a form, told beside the field of that name. */
+export interface FieldProblem<Name extends string = string> {
+  readonly field: Name
+  readonly text: string
+}
+
+/** The problem, where it is this field's. */
+export const problemAt = <Name extends string>(problem: FieldProblem<Name> | undefined, name: Name) =>
+  problem?.field === name ? problem.text : undefined
+
 /** An input with its label, hint and problem, connected for screen readers. */
 export interface Field {
   readonly label: string
   readonly name: string
-  readonly type: "text" | "email" | "password" | "search"
-  /** WCAG 1.3.5: the purpose of the field, for browsers and password managers. */
-  readonly autocomplete: "username" | "email" | "name" | "current-password" | "new-password" | "off"
-  /** For a page with two fields of the same name. */
-  readonly id?: string
+  /** Default: `text`. */
+  readonly type?: "text" | "email" | "password"
+  /** WCAG 1.3.5: the purpose of the field, for browsers and password managers. Default: `off`. */
+  readonly autocomplete?: "username" | "email" | "name" | "current-password" | "new-password" | "off"
   readonly value?: string | undefined
   readonly hint?: string | undefined
   readonly problem?: string | undefined
   readonly optional?: boolean
   readonly readonly?: boolean
-  readonly autofocus?: boolean | undefined
+  /** Default: where it has a problem. */
+  readonly autofocus?: boolean
   readonly minlength?: number
   readonly maxlength?: number
 }
@@ -35,22 +45,22 @@ ${hint !== undefined && html`<p class="hint" id="${hintId}">${hint}</p>`}`
 }
 
 export const field = (of: Field): Html => {
-  const id = of.id ?? of.name
-  const { lines, pointers } = below(id, of.hint, of.problem)
-  const plain = of.type === "text" || of.type === "search"
+  const { autocomplete = "off", autofocus = of.problem !== undefined, name, type = "text" } = of
+  const { lines, pointers } = below(name, of.hint, of.problem)
+  const plain = type === "text"
   // Type text: with type email, browsers refuse addresses that are not ASCII, or change their domain.
-  const isEmail = of.type === "email"
+  const isEmail = type === "email"
   return html`<div class="field">
-<label for="${id}">${of.label}${of.optional === true && html` <span class="optional">optional</span>`}</label>
-<input id="${id}" name="${of.name}" type="${isEmail ? "text" : of.type}"${attributes({
+<label for="${name}">${of.label}${of.optional === true && html` <span class="optional">optional</span>`}</label>
+<input id="${name}" name="${name}" type="${isEmail ? "text" : type}"${attributes({
     inputmode: isEmail ? "email" : undefined,
     value: of.value,
-    autocomplete: of.autocomplete,
+    autocomplete,
     autocapitalize: plain ? undefined : "none",
     spellcheck: plain ? undefined : "false",
     required: of.optional !== true,
     readonly: of.readonly,
-    autofocus: of.autofocus,
+    autofocus,
     minlength: of.minlength,
     maxlength: of.maxlength,
     ...pointers

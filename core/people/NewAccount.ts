@@ -1,15 +1,7 @@
-import { field, hidden } from "../pages/Field.ts"
+import { type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import { card, type Document, type Place, problemLine } from "../pages/Layout.ts"
 import { emailLength, passwordBytes, personNameLength } from "./Account.ts"
-
-/** The problem of each field; `form` is for a problem of no field. */
-export interface NewAccountProblems {
-  readonly name?: string
-  readonly email?: string
-  readonly password?: string
-  readonly form?: string
-}
 
 /** The form of a new account: `name`, `email`, `password`, with `csrf` and the link's `token`. */
 export interface NewAccount {
@@ -20,31 +12,25 @@ export interface NewAccount {
   readonly passwordLength: number
   readonly name?: string
   readonly email?: string
-  readonly problems?: NewAccountProblems
+  /** `form`: of no field. */
+  readonly problem?: FieldProblem<"name" | "email" | "password" | "form">
 }
 
-const hasProblem = (problems: NewAccountProblems | undefined): boolean =>
-  problems !== undefined && Object.values(problems).some((problem) => problem !== undefined)
-
-const firstProblem = (problems: NewAccountProblems | undefined): "name" | "email" | "password" | undefined =>
-  (["name", "email", "password"] as const).find((field) => problems?.[field] !== undefined)
+const titled = (title: string, { problem }: NewAccount): string => (problem === undefined ? title : `Problem: ${title}`)
 
 const newAccountForm = (
-  model: NewAccount,
+  { csrf, email, name, passwordLength, problem, token }: NewAccount,
   form: { readonly action: string; readonly submit: string; readonly emailIsGiven: boolean }
-): Html => {
-  const wrong = firstProblem(model.problems)
-  return html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
+): Html => html`${problem?.field === "form" && problemLine(problem.text)}
 <form method="post" action="${form.action}">
-${hidden({ csrf: model.csrf, token: model.token })}
+${hidden({ csrf, token })}
 ${field({
   label: "Your name",
   name: "name",
-  type: "text",
   autocomplete: "name",
-  value: model.name,
-  problem: model.problems?.name,
-  autofocus: wrong === undefined || wrong === "name",
+  value: name,
+  problem: problemAt(problem, "name"),
+  autofocus: problem?.field !== "email" && problem?.field !== "password",
   maxlength: personNameLength
 })}
 ${field({
@@ -52,10 +38,9 @@ ${field({
   name: "email",
   type: "email",
   autocomplete: "username",
-  value: model.email,
+  value: email,
   readonly: form.emailIsGiven,
-  problem: model.problems?.email,
-  autofocus: wrong === "email",
+  problem: problemAt(problem, "email"),
   hint: form.emailIsGiven ? "The invitation is for this address." : "You use it to sign in.",
   maxlength: emailLength
 })}
@@ -64,20 +49,18 @@ ${field({
   name: "password",
   type: "password",
   autocomplete: "new-password",
-  problem: model.problems?.password,
-  autofocus: wrong === "password",
-  hint: `At least ${model.passwordLength} characters. A few words in a row work well.`,
-  minlength: model.passwordLength,
+  problem: problemAt(problem, "password"),
+  hint: `At least ${passwordLength} characters. A few words in a row work well.`,
+  minlength: passwordLength,
   maxlength: passwordBytes
 })}
 <button class="button primary wide" type="submit">${form.submit}</button>
 </form>`
-}
 
 /** The first owner, from the link that the first start prints. Posts to `{base}/set-up`. */
 export const setUpPage = (place: Place, model: NewAccount): Document => ({
   name: "set-up",
-  title: hasProblem(model.problems) ? "Problem: Set up" : "Set up",
+  title: titled("Set up", model),
   formsEnd: "here",
   opener: "kept",
   body: card(
@@ -100,7 +83,7 @@ interface AcceptInvitePage extends NewAccount {
 
 export const acceptInvitePage = (place: Place, model: AcceptInvitePage): Document => ({
   name: "invitation",
-  title: hasProblem(model.problems) ? "Problem: Join" : "Join",
+  title: titled("Join", model),
   formsEnd: "here",
   opener: "kept",
   body: card(

@@ -19,7 +19,7 @@ import { problemOf } from "./accountProblems.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
 import { hasAccounts } from "./firstOwner.ts"
 import type { Link } from "./Links.ts"
-import { acceptInvitePage, type NewAccount, type NewAccountProblems, setUpPage } from "./NewAccount.ts"
+import { acceptInvitePage, type NewAccount, setUpPage } from "./NewAccount.ts"
 import { signedInAnew, welcome } from "./welcome.ts"
 
 /** A link and the secret that it was found by. */
@@ -28,12 +28,8 @@ interface Arrival {
   readonly token: string
 }
 
-/** The fields of the form as they were sent, and what was wrong with them. */
-interface Typed {
-  readonly name?: string
-  readonly email?: string
-  readonly problems?: NewAccountProblems
-}
+/** The fields of the form as they were sent, and what was wrong with one. */
+type Typed = Pick<NewAccount, "name" | "email" | "problem">
 
 const spent = (services: Services, call: Call): HttpResponse =>
   commonErrorPage(services.pages, call, linkSpent(`${pagesPath(call.workspace)}/login`))
@@ -159,16 +155,16 @@ export const newcomerForm = (services: Services, accounts: Accounts["Service"], 
     const typed = { name: form.get("name") ?? "", email: form.get("email") ?? "" }
     if (!isOwnForm(services, call, form)) {
       yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))
-      return draw(services, accounts, call, 403, arrival, { ...typed, problems: { form: outdatedForm } })
+      return draw(services, accounts, call, 403, arrival, { ...typed, problem: { field: "form", text: outdatedForm } })
     }
     return yield* open(services, accounts, call, arrival.link, form).pipe(
       Effect.flatMap((account) => welcomeNewcomer(services, accounts, call, arrival.link, account)),
       Effect.catchTag("AccountRefusal", (refusal) => {
-        const { field, text } = problemOf(refusal, accounts.policy.passwordLength)
+        const problem = problemOf(refusal, accounts.policy.passwordLength)
         const page =
           refusal.reason === "link_spent"
             ? spent(services, call)
-            : draw(services, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
+            : draw(services, accounts, call, 400, arrival, { ...typed, problem })
         return Effect.as(refuse(refusal.reason), page)
       })
     )

@@ -1,4 +1,4 @@
-import { choiceField, field, hidden } from "../pages/Field.ts"
+import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
@@ -6,7 +6,7 @@ import { emailLength, personNameLength } from "../people/Account.ts"
 import { type PlaceTyped, placeDetailLength, placeIdLength, placeLabelLength } from "../people/places.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
-import { confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
+import { confirmed, empty, type Forms, formsAt, listedAt, listSection, type Paging, type Row } from "./Rows.ts"
 import { scopeBoxes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
@@ -48,8 +48,8 @@ export interface InviteRow {
 export interface MembersPage {
   readonly members: ReadonlyArray<MemberRow>
   readonly paging: Paging
-  /** Invitations that are not used yet. */
-  readonly invites: ReadonlyArray<InviteRow>
+  /** Invitations that are not used yet. Their cursor is `invited`. */
+  readonly invites: { readonly rows: ReadonlyArray<InviteRow>; readonly paging: Paging }
   /** The new link: on this answer and never again. */
   readonly made?: { readonly link: string; readonly email?: string; readonly expiresAt: Instant }
   readonly form?: { readonly email: string; readonly role: Role; readonly problem?: string }
@@ -69,11 +69,9 @@ ${field({
   label: "Email",
   name: "email",
   type: "email",
-  autocomplete: "off",
   optional: true,
   value: form?.email,
   problem: form?.problem,
-  autofocus: form?.problem !== undefined,
   hint: "With an address, the link works for that address only. No mail is sent: you pass on the link yourself.",
   maxlength: emailLength
 })}
@@ -110,15 +108,15 @@ const removalOf = ({ role }: MemberRow): string => {
   return role === "owner" ? `${always} API keys and client secrets that they saw still work: make new ones.` : always
 }
 
-const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
+const memberRow = (member: MemberRow, path: string, forms: Forms, { now }: Visitor): Row => ({
   name: nameOf(member),
   mark: member.email,
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
   ...(member.name === undefined ? {} : { subtitle: html`<bdi>${breakable(member.email)}</bdi>` }),
   facts: [
     ["Role", html`${roleInWords(member.role)}`],
-    ["Joined", ago(member.joinedAt, visitor.now)],
-    ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, visitor.now)],
+    ["Joined", ago(member.joinedAt, now)],
+    ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, now)],
     ...(member.places.length === 0 ? [] : [["Places", placesInWords(member.places)] as const])
   ],
   actions: (about) => [
@@ -132,20 +130,19 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
             question: removalOf(member),
             confirm: "Remove this member",
             tone: "danger",
-            path,
-            fields: { csrf: visitor.csrf, action: "remove", id: member.id }
+            ...forms("remove", { id: member.id })
           })
         ])
   ]
 })
 
-const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
+const inviteRow = (invite: InviteRow, forms: Forms, { now }: Visitor): Row => ({
   title: invite.email === undefined ? html`Anyone with the link` : html`<bdi>${invite.email}</bdi>`,
   name: invite.email ?? "the invitation for anyone with the link",
   facts: [
     ["Role", html`${roleInWords(invite.role)}`],
-    ["Created", ago(invite.createdAt, visitor.now)],
-    ["Expires", ago(invite.expiresAt, visitor.now)]
+    ["Created", ago(invite.createdAt, now)],
+    ["Expires", ago(invite.expiresAt, now)]
   ],
   actions: (about) => [
     confirmed({
@@ -154,45 +151,51 @@ const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
       question: "The link stops working.",
       confirm: "Withdraw this invitation",
       tone: "danger",
-      path,
-      fields: { csrf: visitor.csrf, action: "withdraw", id: invite.id }
+      ...forms("withdraw", { id: invite.id })
     })
   ]
 })
 
 export const membersPage = (place: Place, visitor: Visitor, model: MembersPage): Document => {
   const path = sectionPath(place, "members")
+  const { invites, made, members, paging } = model
+  const forms = formsAt(listedAt(path, paging), visitor)
+  const inviteForms = formsAt(listedAt(path, { invited: invites.paging.after }), visitor)
   return settingsDocument(place, visitor, {
     section: "members",
     title: "Members",
-    came: model.form?.problem !== undefined ? "problem" : model.made !== undefined ? "done" : undefined,
+    came: model.form?.problem !== undefined ? "problem" : made && "done",
     lead: html`The people who can sign in to <bdi>${place.name}</bdi>.`,
     main: html`${
-      model.made !== undefined &&
+      made !== undefined &&
       shownOnce({
         title: "Pass on this link",
-        label: model.made.email === undefined ? "Invitation link" : `Invitation link for ${model.made.email}`,
-        secret: model.made.link,
-        advice: html`It works once, until ${timestamp(model.made.expiresAt)}, and is not shown again.`
+        label: made.email === undefined ? "Invitation link" : `Invitation link for ${made.email}`,
+        secret: made.link,
+        advice: html`It works once, until ${timestamp(made.expiresAt)}, and is not shown again.`
       })
     }
 ${inviteForm(path, visitor.csrf, model.form)}
 ${
-  model.invites.length > 0 &&
-  html`<section aria-labelledby="invites">
-<h2 id="invites">Open invitations</h2>
-${rows(model.invites.map((invite) => inviteRow(invite, path, visitor)))}
-</section>`
+  (invites.rows.length > 0 || invites.paging.after !== undefined || invites.paging.nextCursor !== undefined) &&
+  listSection({
+    id: "invites",
+    title: "Open invitations",
+    rows: invites.rows.map((invite) => inviteRow(invite, inviteForms, visitor)),
+    none: html``,
+    path,
+    paging: invites.paging,
+    second: { cursor: "invited", label: "Pages of open invitations" }
+  })
 }
-<section aria-labelledby="members">
-<h2 id="members">People</h2>
-${
-  model.members.length === 0
-    ? noRows(model.paging, empty("No members", "Invite a member with the form above."))
-    : rows(model.members.map((member) => memberRow(member, path, visitor)))
-}
-${pager(path, model.paging)}
-</section>`
+${listSection({
+  id: "members",
+  title: "People",
+  rows: members.map((member) => memberRow(member, path, forms, visitor)),
+  none: empty("No members", "Invite a member with the form above."),
+  path,
+  paging
+})}`
   })
 }
 
@@ -208,43 +211,32 @@ export interface PlacesPage {
   readonly form?: PlaceTyped & { readonly problem: PlaceProblem }
 }
 
-export interface PlaceProblem {
-  readonly field: "place" | "label" | "detail"
-  readonly text: string
-}
+export type PlaceProblem = FieldProblem<"place" | "label" | "detail">
 
 const placeForm = (path: string, csrf: string, { form, member, scopes }: PlacesPage): Html => {
-  const problemOf = (name: PlaceProblem["field"]) => (form?.problem.field === name ? form.problem.text : undefined)
-  const line = (name: PlaceProblem["field"], of: { label: string; value?: string; hint: string; maxlength: number }) =>
-    field({
-      ...of,
-      name,
-      type: "text",
-      autocomplete: "off",
-      problem: problemOf(name),
-      autofocus: problemOf(name) !== undefined,
-      optional: name !== "place"
-    })
-  const typed = (value: string | undefined) => (value === undefined ? {} : { value })
+  const line = (
+    name: PlaceProblem["field"],
+    of: { label: string; value: string | undefined; hint: string; maxlength: number }
+  ) => field({ ...of, name, problem: problemAt(form?.problem, name), optional: name !== "place" })
   return html`<section aria-labelledby="add">
 <h2 id="add">Add a place</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
 ${hidden({ csrf, action: "set-place", id: member.id })}
 ${line("place", {
   label: "Id",
-  ...typed(form?.id),
+  value: form?.id,
   hint: "What your APIs read as place, such as acme or org_12. With that of a place below, it is that one which changes.",
   maxlength: placeIdLength
 })}
-${line("label", { label: "Name", ...typed(form?.label), hint: "How people know it. Without one they read its id.", maxlength: placeLabelLength })}
-${line("detail", { label: "Detail", ...typed(form?.detail), hint: "Tells two of one name apart.", maxlength: placeDetailLength })}
+${line("label", { label: "Name", value: form?.label, hint: "How people know it. Without one they read its id.", maxlength: placeLabelLength })}
+${line("detail", { label: "Detail", value: form?.detail, hint: "Tells two of one name apart.", maxlength: placeDetailLength })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "All that an application can be allowed there from then on. With none ticked, whatever it asks for and may have.")}
 <div class="form-actions"><button class="button primary" type="submit">Save place</button><a class="button" href="${path}">All members</a></div>
 </form>
 </section>`
 }
 
-const placeRow = (of: MembersPlace, member: MemberRow, path: string, visitor: Visitor): Row => ({
+const placeRow = (of: MembersPlace, member: MemberRow, forms: Forms): Row => ({
   title: html`<bdi>${of.label}</bdi>`,
   name: of.label,
   mark: of.id,
@@ -260,8 +252,7 @@ const placeRow = (of: MembersPlace, member: MemberRow, path: string, visitor: Vi
       question: "What they allowed applications there ends at once.",
       confirm: "Remove this place",
       tone: "danger",
-      path,
-      fields: { csrf: visitor.csrf, action: "remove-place", id: member.id, place: of.id }
+      ...forms("remove-place", { id: member.id, place: of.id })
     })
   ]
 })
@@ -269,19 +260,20 @@ const placeRow = (of: MembersPlace, member: MemberRow, path: string, visitor: Vi
 export const placesPage = (place: Place, visitor: Visitor, model: PlacesPage): Document => {
   const path = sectionPath(place, "members")
   const { member } = model
+  const forms = formsAt(path, visitor)
   return settingsDocument(place, visitor, {
     section: "members",
     title: "Places of a member",
-    came: model.form === undefined ? undefined : "problem",
+    came: model.form && "problem",
     lead: html`Where <bdi>${nameOf(member)}</bdi> may let applications act: organisations, teams or accounts of yours. With several, they choose one on the page that asks.`,
     main: html`${placeForm(path, visitor.csrf, model)}
-<section aria-labelledby="places">
-<h2 id="places">Places</h2>
-${
-  member.places.length === 0
-    ? empty("No places", "They are not asked where, and what they allow applications has no place.")
-    : rows(member.places.map((one) => placeRow(one, member, path, visitor)))
-}
-</section>`
+${listSection({
+  id: "places",
+  title: "Places",
+  rows: member.places.map((one) => placeRow(one, member, forms)),
+  none: empty("No places", "They are not asked where, and what they allow applications has no place."),
+  path,
+  paging: {}
+})}`
   })
 }

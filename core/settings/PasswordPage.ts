@@ -10,12 +10,11 @@ export const passwordField = "confirm_password"
 export interface PasswordPage {
   /** `SignedIn.label` */
   readonly account: string
-  readonly action: string
+  /** That of the section's page too, for a person who does not go on. */
+  readonly address: string
   /** The form as it was sent. */
   readonly fields: Readonly<Record<string, string>>
-  /** Where the section's page is, for a person who does not go on. */
-  readonly cancel: string
-  readonly problem?: string
+  readonly problem?: string | undefined
 }
 
 export const passwordPage = (place: Place, model: PasswordPage): Document => ({
@@ -28,12 +27,12 @@ export const passwordPage = (place: Place, model: PasswordPage): Document => ({
     html`<h1>Confirm your password</h1>
 <p class="lead">You are signed in as <bdi class="name">${breakable(model.account)}</bdi>. What you are about to do changes who has access, so enter your password once more. It counts for five minutes.</p>
 ${model.problem !== undefined && problemLine(model.problem)}
-<form method="post" action="${model.action}">
+<form method="post" action="${model.address}">
 ${hidden(model.fields)}
 <input type="text" value="${model.account}" autocomplete="username" aria-label="Username" readonly hidden>
 ${field({ label: "Password", name: passwordField, type: "password", autocomplete: "current-password", autofocus: true, maxlength: passwordBytes })}
 <button class="button primary wide" type="submit">Continue</button>
 </form>
-<p class="aside"><a href="${model.cancel}">Cancel</a></p>`
+<p class="aside"><a href="${model.address}">Cancel</a></p>`
   )
 })

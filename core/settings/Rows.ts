@@ -1,12 +1,14 @@
 import { Effect } from "effect"
 import { shownMost } from "../engine/lists.ts"
 import type { UsedThing } from "../engine/Usage.ts"
-import type { Call, Services } from "../http/Route.ts"
 import { type ReturnAddress, returnAddress } from "../pages/Consent.ts"
 import { hidden } from "../pages/Field.ts"
-import { type Html, html } from "../pages/Html.ts"
+import { attributes, type Html, html } from "../pages/Html.ts"
+import type { Visitor } from "../pages/Layout.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
+import type { Inside } from "./inside.ts"
+import { type Cursor, cursors } from "./SettingsLayout.ts"
 
 /** A row in a list of settings: a title, facts and actions. */
 export interface Row {
@@ -43,56 +45,69 @@ export const empty = (title: string, text: string, list: "none" | "end" | "more"
   html`<div class="panel empty" data-list="${list}"><h3>${title}</h3><p class="hint">${text}</p></div>`
 
 /** In place of rows on a page without any. `whole`: for a list that has no rows at all. */
-export const noRows = (paging: Paging, whole: Html): Html => {
+const noRows = (paging: Paging, whole: Html): Html => {
   // One request searches only a part of a long list.
   if (paging.nextCursor !== undefined)
     return empty("Nothing found yet", "There is more to search. Continue with “Next”.", "more")
-  return paging.isContinued ? empty("Nothing more", "This is the end of the list.", "end") : whole
+  return paging.after === undefined ? whole : empty("Nothing more", "This is the end of the list.", "end")
 }
 
-/** A form of one button. Its action can be undone, so it does not ask first. */
-export const actionButton = (of: {
-  readonly label: string
-  /** The title of the row, for screen readers. */
-  readonly about: string
+/** What stands in the label of a button for screen readers alone: what it is about. */
+export const aboutWhom = (about: string): Html => html`<span class="visually-hidden"> <bdi>${about}</bdi></span>`
+
+type Fields = Readonly<Record<string, string | undefined>>
+
+/** Where a form is sent, and its hidden fields. */
+interface Sent {
   readonly path: string
-  readonly fields: Readonly<Record<string, string | undefined>>
-}): Html => html`<form method="post" action="${of.path}">
+  readonly fields: Fields
+}
+
+/** What a form of a page sends, by its `action`. */
+export type Forms = (action: string, fields?: Fields) => Sent
+
+export const formsAt =
+  (path: string, { csrf }: Visitor): Forms =>
+  (action, fields) => ({ path, fields: { csrf, action, ...fields } })
+
+/** A form of one button. Its action can be undone, so it does not ask first. */
+export const actionButton = (
+  of: Sent & {
+    readonly label: string
+    /** The title of the row, for screen readers. */
+    readonly about: string
+  }
+): Html => html`<form method="post" action="${of.path}">
 ${hidden(of.fields)}
-<button class="button small" type="submit">${of.label}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></button>
+<button class="button small" type="submit">${of.label}${aboutWhom(of.about)}</button>
 </form>`
 
 /** Two steps without a script: the first button unfolds the question, the second acts. */
-export const confirmed = (of: {
-  readonly label: string
-  readonly about: string
-  readonly question: string
-  /** The label of the button that acts. */
-  readonly confirm: string
-  readonly tone: "danger" | "plain"
-  readonly path: string
-  readonly fields: Readonly<Record<string, string | undefined>>
-}): Html => html`<details class="confirm" name="confirm">
-<summary class="button small ${of.tone}">${of.label}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></summary>
+export const confirmed = (
+  of: Sent & {
+    readonly label: string
+    readonly about: string
+    readonly question: string
+    /** The label of the button that acts. */
+    readonly confirm: string
+    readonly tone: "danger" | "plain"
+  }
+): Html => html`<details class="confirm" name="confirm">
+<summary class="button small ${of.tone}">${of.label}${aboutWhom(of.about)}</summary>
 <form method="post" action="${of.path}" class="confirm-body">
 ${hidden(of.fields)}
 <p>${of.question}</p>
-<button class="button ${of.tone} wide" type="submit">${of.confirm}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></button>
+<button class="button ${of.tone} wide" type="submit">${of.confirm}${aboutWhom(of.about)}</button>
 </form>
 </details>`
 
-/** The links to other pages of a list. Each endpoint has its own cursors. */
+/** Which part of a list a page shows. Each list has its own cursors. */
 export interface Paging {
-  /** This page does not begin at the start of the list. */
-  readonly isContinued: boolean
-  /** The value of `after` for the next page, if there is one. */
-  readonly nextCursor?: string
+  /** The cursor of this page; none where it begins at the start of the list. */
+  readonly after?: string | undefined
+  /** That of the next page, if there is one. */
+  readonly nextCursor?: string | undefined
 }
-
-export const pagingOf = (start: string | undefined, nextCursor: string | undefined): Paging => ({
-  isContinued: start !== undefined,
-  ...(nextCursor === undefined ? {} : { nextCursor })
-})
 
 /** One page of a list that is at hand: what comes behind this one, or its beginning where that is not there any more. */
 export const pageOfList = <A>(
@@ -103,35 +118,68 @@ export const pageOfList = <A>(
   const start = list.findIndex((one) => nameOf(one) === after) + 1
   const shown = list.slice(start, start + shownMost)
   const last = start + shownMost < list.length ? shown.at(-1) : undefined
-  return { shown, paging: pagingOf(start === 0 ? undefined : after, last === undefined ? undefined : nameOf(last)) }
+  return {
+    shown,
+    paging: { after: start === 0 ? undefined : after, nextCursor: last === undefined ? undefined : nameOf(last) }
+  }
 }
 
-const query = (parameters: Readonly<Record<string, string | undefined>>): string => {
-  const given = Object.entries(parameters).filter((pair): pair is [string, string] => Boolean(pair[1]))
-  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`
+/** A list of a page. */
+interface List {
+  /** Of its heading. */
+  readonly id: string
+  readonly title: string | Html
+  /** The page's own heading says it already. */
+  readonly isTitleHidden?: true
+  readonly lead?: Html
+  readonly rows: ReadonlyArray<Row>
+  /** In place of the rows of a list that has none. */
+  readonly none: Html
+  readonly path: string
+  readonly paging: Paging
+  readonly search?: string
+  /** For a second list on a page: its cursor's name in the address, and what its links are called. */
+  readonly second?: { readonly cursor: Cursor; readonly label: string }
+  /** Behind the list. */
+  readonly more?: Html | false
 }
 
-/** `of`: for a second list on a page, its cursor's name in the address, and what the links are called. */
-export const pager = (
-  path: string,
-  paging: Paging,
-  search?: string,
-  of: { readonly cursor: string; readonly label: string } = { cursor: "after", label: "Pages" }
-): Html =>
-  paging.isContinued || paging.nextCursor !== undefined
-    ? html`<nav class="pager" aria-label="${of.label}">
-${paging.isContinued && html`<a class="button small" href="${path}${query({ q: search })}">Back to the first</a>`}
+/** The address of a page of a list. */
+export const listedAt = (path: string, parameters: { readonly [name in Cursor]?: string | undefined }): string => {
+  const query = new URLSearchParams()
+  for (const name of cursors) if (parameters[name]) query.set(name, parameters[name])
+  return query.size === 0 ? path : `${path}?${query}`
+}
+
+/** The links to the other pages of a list. */
+const pager = ({
+  paging,
+  path,
+  search,
+  second: { cursor, label } = { cursor: "after", label: "Pages" }
+}: List): Html =>
+  paging.after !== undefined || paging.nextCursor !== undefined
+    ? html`<nav class="pager" aria-label="${label}">
+${paging.after !== undefined && html`<a class="button small" href="${listedAt(path, { q: search })}">Back to the first</a>`}
 ${
   paging.nextCursor !== undefined &&
-  html`<a class="button small" href="${path}${query({ q: search, [of.cursor]: paging.nextCursor })}">Next</a>`
+  html`<a class="button small" href="${listedAt(path, { q: search, [cursor]: paging.nextCursor })}">Next</a>`
 }
 </nav>`
     : html``
 
+/** The rows of a list, or what stands in their place, with its heading and the links to its other pages. */
+export const listSection = (list: List): Html => html`<section aria-labelledby="${list.id}">
+<h2 id="${list.id}"${attributes({ class: list.isTitleHidden && "visually-hidden" })}>${list.title}</h2>
+${list.lead}
+${list.rows.length === 0 ? noRows(list.paging, list.none) : rows(list.rows)}
+${pager(list)}
+${list.more}
+</section>`
+
 /** The rows of a page, each with its last use. */
 export const withLastUse = <Row>(
-  services: Services,
-  call: Call,
+  { call, services }: Inside,
   thing: UsedThing,
   rows: ReadonlyArray<{ readonly id: string; readonly row: Row }>
 ): Effect.Effect<ReadonlyArray<Row | (Row & { readonly lastUsedAt: Instant })>, StorageUnavailable> =>

@@ -37,6 +37,10 @@ export const isOwnersOnly = (name: SectionName): boolean =>
 /** The path of a section's page, where its forms post to as well. */
 export const sectionPath = (place: Place, section: SectionName): string => `${place.base}/settings/${section}`
 
+/** What in a section's address says which part of its lists is shown. */
+export const cursors = ["q", "after", "waiting", "invited"] as const
+export type Cursor = (typeof cursors)[number]
+
 const navigation = (place: Place, visitor: Visitor, current: SectionName): Html =>
   html`<nav class="sections" aria-label="Settings"><ul>${sections
     .filter(({ ownersOnly }) => !ownersOnly || visitor.role === "owner")

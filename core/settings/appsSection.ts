@@ -4,7 +4,6 @@ import { endGrant } from "../engine/administerGrants.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../engine/lists.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -16,17 +15,17 @@ import { grantMark } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import type { ScopeRegistry } from "../rules/Scope.ts"
 import { scopesOf } from "../workspace/Workspace.ts"
-import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
+import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
 import {
   confirmed,
   empty,
-  noRows,
+  type Forms,
+  formsAt,
+  listedAt,
+  listSection,
   type Paging,
-  pager,
-  pagingOf,
   type Row,
   returnHosts,
-  rows,
   withLastUse
 } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
@@ -54,21 +53,21 @@ interface ConnectedAppsPage {
   readonly paging: Paging
 }
 
-const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
+const appRow = (app: ConnectedAppRow, forms: Forms, { now }: Visitor): Row => ({
   title: html`<bdi>${clientTitle(app.client)}</bdi>`,
   name: clientName(app.client),
   facts: [
     ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
     ...(app.place === undefined ? [] : [["At", html`<bdi>${breakable(app.place)}</bdi>`] as const]),
-    ["Connected", ago(app.since, visitor.now)],
+    ["Connected", ago(app.since, now)],
     ...(app.remembered === true ? [["Asks again", html`Only for more than this`] as const] : []),
-    ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)],
+    ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, now)],
     ...(app.retriedElsewhereAt === undefined
       ? []
       : [
           [
             "Used from two networks at once",
-            html`${ago(app.retriedElsewhereAt, visitor.now)}. Revoke it if that was not you.`
+            html`${ago(app.retriedElsewhereAt, now)}. Revoke it if that was not you.`
           ] as const
         ])
   ],
@@ -82,33 +81,30 @@ const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
       question: "It loses access to your account at once. To use it again, connect it again.",
       confirm: "Revoke access",
       tone: "danger",
-      path,
-      fields: { csrf: visitor.csrf, action: "revoke", id: app.grantId }
+      ...forms("revoke", { id: app.grantId })
     })
   ]
 })
 
 export const connectedAppsPage = (place: Place, visitor: Visitor, model: ConnectedAppsPage): Document => {
   const path = sectionPath(place, "apps")
+  const forms = formsAt(listedAt(path, model.paging), visitor)
   return settingsDocument(place, visitor, {
     section: "apps",
     title: "Connected apps",
     lead: html`Applications that you allowed to use your account in <bdi>${place.name}</bdi>.`,
-    main: html`<section aria-labelledby="apps">
-<h2 id="apps" class="visually-hidden">Applications</h2>
-${
-  model.apps.length === 0
-    ? noRows(
-        model.paging,
-        empty(
-          "Nothing is connected",
-          "When you approve an application, it appears here, and you can revoke its access."
-        )
-      )
-    : rows(model.apps.map((app) => appRow(app, path, visitor)))
-}
-${pager(path, model.paging)}
-</section>`
+    main: listSection({
+      id: "apps",
+      title: "Applications",
+      isTitleHidden: true,
+      rows: model.apps.map((app) => appRow(app, forms, visitor)),
+      none: empty(
+        "Nothing is connected",
+        "When you approve an application, it appears here, and you can revoke its access."
+      ),
+      path,
+      paging: model.paging
+    })
   })
 }
 
@@ -128,12 +124,12 @@ const inWords = (scopes: ReadonlyArray<string>, registry: ScopeRegistry): Readon
   }))
 
 const ownGrants =
-  (services: Services, { call, signedIn }: Inside): GrantList =>
+  ({ call, services, signedIn }: Inside): GrantList =>
   (page) =>
     services.grants.ofUser(call.workspace.id, signedIn.user, page)
 
 /** As the host knows the places; one that the person has no more is told by its id. */
-const placesOf = (services: Services, { call, signedIn }: Inside, connections: ReadonlyArray<Connection>) => {
+const placesOf = ({ call, services, signedIn }: Inside, connections: ReadonlyArray<Connection>) => {
   const { places } = services.owner
   return places === undefined || connections.every(({ place }) => place === undefined)
     ? Effect.succeed<ReadonlyArray<UserPlace>>([])
@@ -144,18 +140,17 @@ const latest = (times: ReadonlyArray<Instant | null>): Instant | undefined =>
   times.reduce<Instant | undefined>((last, one) => (one === null || (last ?? 0) > one ? last : one), undefined)
 
 const describe = Effect.fnUntraced(function* (
-  services: Services,
-  { call }: Inside,
+  inside: Inside,
   { client: clientId, grants, id, place }: Connection,
   places: ReadonlyArray<UserPlace>
 ): Effect.fn.Return<ConnectedAppRow | undefined, StorageUnavailable> {
+  const { call, services } = inside
   const client = yield* services.clients.find(call.workspace.id, clientId)
   // Without its client, the tokens of a grant are not accepted.
   if (client === undefined) return undefined
   const hosts = returnHosts(client.redirectUris)
   const used = yield* withLastUse(
-    services,
-    call,
+    inside,
     "grant",
     grants.map(({ id }) => ({ id, row: {} }))
   )
@@ -180,40 +175,32 @@ const describe = Effect.fnUntraced(function* (
   }
 })
 
-export const appsHandler = (services: Services, visitors: Visitors): Handler =>
-  insidePage(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside) {
-      const { call, visitor } = inside
-      const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-      const standards = {
-        policy: services.policy,
-        now: call.now,
-        trusted: Effect.map(services.openings.current(call.workspace, call.now), ({ trustedIssuers }) => trustedIssuers)
-      }
-      const page = yield* connectionsPage(ownGrants(services, inside), standards, after, shownMost)
-      const places = yield* placesOf(services, inside, page.connections)
-      const apps = (yield* Effect.forEach(page.connections, (one) => describe(services, inside, one, places))).flatMap(
-        (row) => row ?? []
-      )
-      const paging = pagingOf(after, cursorOf(page.next))
-      return services.pages.show(call.workspace, 200, (place) => connectedAppsPage(place, visitor, { apps, paging }))
-    })
-  )
+const show = Effect.fnUntraced(function* (inside: Inside) {
+  const { call, services, visitor } = inside
+  const after = behindMark(readParameters(call.request.query).parameters.get("after"))
+  const standards = {
+    policy: services.policy,
+    now: call.now,
+    trusted: Effect.map(services.openings.current(call.workspace, call.now), ({ trustedIssuers }) => trustedIssuers)
+  }
+  const { connections, next } = yield* connectionsPage(ownGrants(inside), standards, after, shownMost)
+  const places = yield* placesOf(inside, connections)
+  const described = yield* Effect.forEach(connections, (one) => describe(inside, one, places))
+  const apps = described.filter((row) => row !== undefined)
+  const paging = { after: cursorOf(after), nextCursor: cursorOf(next) }
+  return services.pages.show(call.workspace, 200, (place) => connectedAppsPage(place, visitor, { apps, paging }))
+})
 
 /** Only looks in the visitor's own list, so the answer does not tell whether another person has this grant. */
-const revoke = Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
-  const grant = yield* findMarked(ownGrants(services, inside), form.get("id"))
+const revoke = Effect.fnUntraced(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
+  const grant = yield* findMarked(ownGrants(inside), form.get("id"))
   if (grant === undefined) return backTo(call, section, "app-gone")
   let known = false
-  for (const { id } of yield* grantsBeside(ownGrants(services, inside), grant)) {
+  for (const { id } of yield* grantsBeside(ownGrants(inside), grant)) {
     if ((yield* endGrant(services, auditContext(inside), id)) !== "unknown") known = true
   }
   return backTo(call, section, known || grant._tag === "Revoked" ? "app-revoked" : "app-gone")
 })
 
-export const changeAppsHandler = (services: Services, visitors: Visitors): Handler =>
-  sectionForms(services, visitors, section, {}, { revoke })
+export const appsEndpoint = sectionEndpoint(section, { show, others: { revoke } })

@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted } from "effect"
 import { type Client, isKnown, isPublic, knownAs } from "../client/Client.ts"
 import { isBrought, readClientIdentifier, readClientKey } from "../client/ClientIdentifier.ts"
-import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
+import { type LiveSecret, liveSecrets } from "../client/ClientSecret.ts"
 import { type Profile, profileOf, profilesFor } from "../client/Profile.ts"
 import { addressTooLong } from "../client/register.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
@@ -16,8 +16,9 @@ import {
   setServedResource
 } from "../engine/administerClients.ts"
 import { collectPage } from "../engine/lists.ts"
+import type { Fault } from "../http/Fault.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
+import type { Services } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, breakable, type Html, html } from "../pages/Html.ts"
@@ -29,24 +30,17 @@ import { ForgedForm } from "../rules/Refusal.ts"
 import { resourceOf } from "../rules/Resource.ts"
 import { scopesWithoutUser } from "../rules/Scope.ts"
 import { scopesOf } from "../workspace/Workspace.ts"
+import { auditContext, backTo, type Inside, type Section, sectionEndpoint, takeOfAccount } from "./inside.ts"
 import {
-  auditContext,
-  backTo,
-  type Inside,
-  insidePage,
-  type Section,
-  sectionForms,
-  takeOfAccount,
-  type Visitors
-} from "./inside.ts"
-import {
+  aboutWhom,
   actionButton,
   confirmed,
   empty,
-  noRows,
+  type Forms,
+  formsAt,
+  listedAt,
+  listSection,
   type Paging,
-  pager,
-  pagingOf,
   type Row,
   returnHosts,
   rows,
@@ -92,9 +86,9 @@ interface Question {
 }
 
 /**
- * Owners only. The search is a GET of `{base}/settings/clients` with `q`, that for whom no list has one with `client_id`; its forms post there with
- * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `profile` with `profile`, `new-secret`, `drop-secret`,
- * `drop-newer-secret` or `delete`, `id`, and `q` to return to the same list.
+ * Owners only. The search is a GET of `{base}/settings/clients` with `q`, that for whom no list has one with `client_id`;
+ * its forms post to the list that they stand in, with `csrf`, `id` and `action`: `disable`, `enable`, `approve`, `refuse`,
+ * `exchange` (`resource`), `profile` (`profile`), `new-secret`, `drop-secret`, `drop-newer-secret` or `delete`.
  */
 interface ClientsPage {
   /** The search text; empty for all clients. */
@@ -127,31 +121,23 @@ const searchForm = (
 </div>
 </form>`
 
-/** What each form about a client brings along. */
-const fieldsFor =
-  (visitor: Visitor, search: string, id: string) =>
-  (action: string): Readonly<Record<string, string>> => ({ csrf: visitor.csrf, action, id, q: search })
+const formsOf =
+  (forms: Forms, id: string): Forms =>
+  (action, fields) =>
+    forms(action, { id, ...fields })
 
 /** An owner's answers to a client that asks to act for the workspace itself; each can be taken back by the other. */
-const answers = (
-  client: ClientRow,
-  about: string,
-  path: string,
-  visitor: Visitor,
-  search: string
-): ReadonlyArray<Html> => {
-  if (client.question === undefined) return []
-  const { askedAt, identifier = client.id } = client.question
-  const fields = fieldsFor(visitor, search, identifier)
+const answers = ({ id, question }: ClientRow, about: string, page: Forms): ReadonlyArray<Html> => {
+  if (question === undefined) return []
+  const forms = formsOf(page, question.identifier ?? id)
   const approve = confirmed({
     label: "Approve",
     about,
     question: "It may then use the API for the workspace at any time, without a person.",
     confirm: "Approve access without a person",
     tone: "plain",
-    path,
     // What the owner reads here is what is approved: the client may have changed it since.
-    fields: { ...fields("approve"), asked: String(askedAt) }
+    ...forms("approve", { asked: String(question.askedAt) })
   })
   const refuse = (label: string, question: string) =>
     confirmed({
@@ -160,10 +146,9 @@ const answers = (
       question,
       confirm: "Refuse access without a person",
       tone: "danger",
-      path,
-      fields: fields("refuse")
+      ...forms("refuse")
     })
-  switch (client.question.standing) {
+  switch (question.standing) {
     case "waiting":
       return [
         approve,
@@ -187,100 +172,73 @@ interface Choice {
   readonly hint: string
 }
 
-const chooser = (
-  client: ClientRow,
-  about: string,
-  path: string,
-  visitor: Visitor,
-  search: string,
-  { action, chosen, hint, label, name, options, title }: Choice
-): Html => {
-  const shown = options.map(
-    ([value, words]) => html`<option value="${value}"${attributes({ selected: chosen === value })}>${words}</option>`
+const chooser = (about: string, forms: Forms, of: Choice): Html => {
+  const shown = of.options.map(
+    ([value, words]) => html`<option value="${value}"${attributes({ selected: of.chosen === value })}>${words}</option>`
   )
+  const { fields, path } = forms(of.action)
   return html`<details class="confirm" name="confirm">
-<summary class="button small plain">${title}<span class="visually-hidden"> <bdi>${about}</bdi></span></summary>
+<summary class="button small plain">${of.title}${aboutWhom(about)}</summary>
 <form method="post" action="${path}" class="confirm-body">
-${hidden(fieldsFor(visitor, search, client.id)(action))}
+${hidden(fields)}
 <div class="field">
-<label>${label}
-<select name="${name}">${shown}</select></label>
-<p class="hint">${hint}</p>
+<label>${of.label}
+<select name="${of.name}">${shown}</select></label>
+<p class="hint">${of.hint}</p>
 </div>
-<button class="button plain wide" type="submit">Save<span class="visually-hidden"> <bdi>${about}</bdi></span></button>
+<button class="button plain wide" type="submit">Save${aboutWhom(about)}</button>
 </form>
 </details>`
 }
 
 /** An owner says which API the client is; only then may it exchange the tokens that it is sent (RFC 8693). */
-const exchangeAction = (
-  client: ClientRow,
-  about: string,
-  path: string,
-  visitor: Visitor,
-  { resources, search }: Pick<ClientsPage, "resources" | "search">
-): ReadonlyArray<Html> => {
-  if (client.kind === "public") return []
-  const others = client.serves === undefined || resources.includes(client.serves) ? [] : [client.serves]
-  return [
-    chooser(client, about, path, visitor, search, {
-      action: "exchange",
-      title: "Token exchange",
-      label: "This client is the API",
-      name: "resource",
-      chosen: client.serves ?? "",
-      options: [["", "None: it exchanges no tokens"], ...[...resources, ...others].map((at) => [at, at] as const)],
-      hint: "An access token that is sent to this API it may exchange for a narrower one, to call another API for the same person."
-    })
-  ]
+const exchangeAction = ({ serves }: ClientRow, about: string, forms: Forms, resources: ReadonlyArray<string>): Html => {
+  const all = serves === undefined || resources.includes(serves) ? resources : [...resources, serves]
+  return chooser(about, forms, {
+    action: "exchange",
+    title: "Token exchange",
+    label: "This client is the API",
+    name: "resource",
+    chosen: serves ?? "",
+    options: [["", "None: it exchanges no tokens"], ...all.map((at) => [at, at] as const)],
+    hint: "An access token that is sent to this API it may exchange for a narrower one, to call another API for the same person."
+  })
 }
 
 /** A client may ask to be held to more; an owner alone takes it back. */
-const profileAction = (
-  client: ClientRow,
-  about: string,
-  path: string,
-  visitor: Visitor,
-  { profiles, search }: Pick<ClientsPage, "profiles" | "search">
-): ReadonlyArray<Html> =>
-  client.kind === "public" || profiles.length < 2
-    ? []
-    : [
-        chooser(client, about, path, visitor, search, {
-          action: "profile",
-          title: "Security profile",
-          label: "This client is held to",
-          name: "profile",
-          chosen: client.profile.name,
-          options: profiles.map(({ name, title }) => [name, title] as const),
-          hint: "A stricter profile refuses from now on what it forbids. The client may ask for one itself, and not come out of it."
-        })
-      ]
+const profileAction = ({ profile }: ClientRow, about: string, forms: Forms, profiles: ReadonlyArray<Profile>): Html =>
+  chooser(about, forms, {
+    action: "profile",
+    title: "Security profile",
+    label: "This client is held to",
+    name: "profile",
+    chosen: profile.name,
+    options: profiles.map(({ name, title }) => [name, title] as const),
+    hint: "A stricter profile refuses from now on what it forbids. The client may ask for one itself, and not come out of it."
+  })
 
 const clientActions = (
   client: ClientRow,
   about: string,
-  path: string,
-  visitor: Visitor,
-  page: ClientsPage
+  page: Forms,
+  { profiles, resources }: ClientsPage
 ): ReadonlyArray<Html> => {
-  const { search } = page
-  const fields = fieldsFor(visitor, search, client.id)
+  const forms = formsOf(page, client.id)
+  const isConfidential = client.kind === "confidential"
   return [
-    ...answers(client, about, path, visitor, search),
-    ...secretActions(client, about, path, visitor, search),
-    ...exchangeAction(client, about, path, visitor, page),
-    ...profileAction(client, about, path, visitor, page),
+    ...answers(client, about, page),
+    ...secretActions(client, about, forms),
+    ...(isConfidential ? [exchangeAction(client, about, forms, resources)] : []),
+    ...(isConfidential && profiles.length > 1 ? [profileAction(client, about, forms, profiles)] : []),
     client.disabled
-      ? actionButton({ label: "Enable", about, path, fields: fields("enable") })
+      ? actionButton({ label: "Enable", about, ...forms("enable") })
       : confirmed({
           label: "Disable",
           about,
           question: "It cannot connect and its tokens stop working until it is enabled again.",
           confirm: "Disable this client",
           tone: "plain",
-          path,
-          fields: fields("disable")
+          ...forms("disable")
         }),
     confirmed({
       label: "Delete",
@@ -288,8 +246,7 @@ const clientActions = (
       question: "Its registration and all access that people gave it are deleted for good.",
       confirm: "Delete this client",
       tone: "danger",
-      path,
-      fields: fields("delete")
+      ...forms("delete")
     })
   ]
 }
@@ -297,50 +254,39 @@ const clientActions = (
 const keptFor: Millis = 7 * day
 
 /** A new secret works at once and the present one for a week more; of two, one has to go before another is made. */
-const secretActions = (
-  client: ClientRow,
-  about: string,
-  path: string,
-  visitor: Visitor,
-  search: string
-): ReadonlyArray<Html> => {
-  const [, older] = client.secrets
-  const fields = fieldsFor(visitor, search, client.id)
-  if (client.secrets.length === 0) return []
-  return older === undefined
-    ? [
-        confirmed({
-          label: "New secret",
-          about,
-          question:
-            "Makes another secret and shows it once. The present one works for 7 more days, or until you drop it.",
-          confirm: "Make a new secret",
-          tone: "plain",
-          path,
-          fields: fields("new-secret")
-        })
-      ]
-    : [
-        confirmed({
-          label: "Drop older secret",
-          about,
-          question: "The older secret stops working at once. The audit log tells whether the client still uses it.",
-          confirm: "Drop the older secret",
-          tone: "danger",
-          path,
-          fields: fields("drop-secret")
-        }),
-        confirmed({
-          label: "Drop newer secret",
-          about,
-          question:
-            "If you did not see the newer one: it stops working at once, and the older one goes on without an end.",
-          confirm: "Drop the newer secret",
-          tone: "danger",
-          path,
-          fields: fields("drop-newer-secret")
-        })
-      ]
+const secretActions = ({ secrets }: ClientRow, about: string, forms: Forms): ReadonlyArray<Html> => {
+  if (secrets.length === 0) return []
+  if (secrets.length === 1) {
+    return [
+      confirmed({
+        label: "New secret",
+        about,
+        question:
+          "Makes another secret and shows it once. The present one works for 7 more days, or until you drop it.",
+        confirm: "Make a new secret",
+        tone: "plain",
+        ...forms("new-secret")
+      })
+    ]
+  }
+  return [
+    confirmed({
+      label: "Drop older secret",
+      about,
+      question: "The older secret stops working at once. The audit log tells whether the client still uses it.",
+      confirm: "Drop the older secret",
+      tone: "danger",
+      ...forms("drop-secret")
+    }),
+    confirmed({
+      label: "Drop newer secret",
+      about,
+      question: "If you did not see the newer one: it stops working at once, and the older one goes on without an end.",
+      confirm: "Drop the newer secret",
+      tone: "danger",
+      ...forms("drop-newer-secret")
+    })
+  ]
 }
 
 const secretList = (secrets: ReadonlyArray<LiveSecret>, now: Instant): Html =>
@@ -361,38 +307,43 @@ const standingWords = {
 } as const
 
 /** A client that waits: as much as an owner needs to know it by. */
-const waitingRow = (client: ClientRow, question: Question, path: string, visitor: Visitor): Row => ({
-  title: html`<bdi>${clientTitle(client.name)}</bdi>`,
-  name: clientName(client.name),
-  mark: client.id,
-  subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
-  facts: [
-    ["Hosts", hostList(question.hosts)],
-    ["Scopes", question.scopes.length === 0 ? html`None` : html`<code>${question.scopes.join(" ")}</code>`],
-    ["Asked", ago(question.askedAt, visitor.now)],
-    ["From", question.network === null ? html`Unknown` : html`<bdi>${question.network}</bdi>`]
-  ],
-  actions: (about) => answers(client, about, path, visitor, "")
-})
+const waitingRow = (client: ClientRow, forms: Forms, { now }: Visitor): ReadonlyArray<Row> => {
+  const { question } = client
+  if (question === undefined) return []
+  return [
+    {
+      title: html`<bdi>${clientTitle(client.name)}</bdi>`,
+      name: clientName(client.name),
+      mark: client.id,
+      subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
+      facts: [
+        ["Hosts", hostList(question.hosts)],
+        ["Scopes", question.scopes.length === 0 ? html`None` : html`<code>${question.scopes.join(" ")}</code>`],
+        ["Asked", ago(question.askedAt, now)],
+        ["From", question.network === null ? html`Unknown` : html`<bdi>${question.network}</bdi>`]
+      ],
+      actions: (about) => answers(client, about, forms)
+    }
+  ]
+}
 
 const waitingSection = (
   path: string,
   visitor: Visitor,
   { clients, paging }: NonNullable<ClientsPage["waiting"]>
-): Html => html`<section aria-labelledby="waiting">
-<h2 id="waiting">Waiting for approval</h2>
-<p class="hint">These applications registered themselves and ask to use the API for the workspace, without a person. Their names are their own claim.</p>
-${
-  clients.length === 0
-    ? noRows(paging, empty("No application waits", "No application asks for access without a person."))
-    : rows(
-        clients.flatMap((client) =>
-          client.question === undefined ? [] : [waitingRow(client, client.question, path, visitor)]
-        )
-      )
+): Html => {
+  const forms = formsAt(listedAt(path, { waiting: paging.after }), visitor)
+  return listSection({
+    id: "waiting",
+    title: "Waiting for approval",
+    lead: html`<p class="hint">These applications registered themselves and ask to use the API for the workspace, without a person. Their names are their own claim.</p>`,
+    rows: clients.flatMap((client) => waitingRow(client, forms, visitor)),
+    none: empty("No application waits", "No application asks for access without a person."),
+    path,
+    paging,
+    second: { cursor: "waiting", label: "Pages of those that wait" }
+  })
 }
-${pager(path, paging, undefined, { cursor: "waiting", label: "Pages of those that wait" })}
-</section>`
 
 const namesNobody = ({ client, typed }: NonNullable<ClientsPage["named"]>): boolean =>
   typed !== "" && client === undefined
@@ -408,17 +359,14 @@ const namedSection = (
 ${field({
   label: "Client id",
   name: "client_id",
-  type: "text",
-  autocomplete: "off",
   value: named.typed,
-  autofocus: namesNobody(named),
   problem: namesNobody(named) ? "No application that asks for such access goes by this client_id." : undefined,
   hint: "An application that registered itself and that nobody has let in yet is in no list. Whoever runs it has its client_id.",
   maxlength: searchLength
 })}
 <div class="form-actions"><button class="button" type="submit">Look at it</button></div>
 </form>
-${named.client?.question !== undefined && rows([waitingRow(named.client, named.client.question, path, visitor)])}
+${named.client !== undefined && rows(waitingRow(named.client, formsAt(path, visitor), visitor))}
 </section>`
 
 const madeWords = ({ document, registeredItself }: ClientRow): string => {
@@ -426,7 +374,7 @@ const madeWords = ({ document, registeredItself }: ClientRow): string => {
   return registeredItself ? "registered itself" : "registered by an owner"
 }
 
-const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): Row => ({
+const clientRow = (client: ClientRow, forms: Forms, { now }: Visitor, page: ClientsPage): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
   name: clientName(client.name),
   mark: client.document?.address ?? client.id,
@@ -440,15 +388,15 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: Clie
     ...(client.question === undefined
       ? []
       : [["Without a person", html`${standingWords[client.question.standing]}`] as const]),
-    ...(client.secrets.length < 2 ? [] : [["Secrets", secretList(client.secrets, visitor.now)] as const]),
+    ...(client.secrets.length < 2 ? [] : [["Secrets", secretList(client.secrets, now)] as const]),
     ...(page.profiles[0]?.name === client.profile.name ? [] : [["Held to", html`${client.profile.title}`] as const]),
     ...(client.serves === undefined
       ? []
       : [["Exchanges tokens sent to", html`<bdi>${breakable(client.serves)}</bdi>`] as const]),
-    ["Registered", ago(client.registeredAt, visitor.now)],
-    ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, visitor.now)]
+    ["Registered", ago(client.registeredAt, now)],
+    ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, now)]
   ],
-  actions: (about) => clientActions(client, about, path, visitor, page)
+  actions: (about) => clientActions(client, about, forms, page)
 })
 
 const nothing = (search: string): Html =>
@@ -461,33 +409,34 @@ const nothing = (search: string): Html =>
 
 export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage): Document => {
   const path = sectionPath(place, "clients")
+  const { clients, made, named, paging, search, waiting } = model
+  const forms = formsAt(listedAt(path, { q: search, after: paging.after }), visitor)
   return settingsDocument(place, visitor, {
     section: "clients",
     title: "Registered clients",
-    came:
-      model.made !== undefined ? "done" : model.named !== undefined && namesNobody(model.named) ? "problem" : undefined,
+    came: made !== undefined ? "done" : named !== undefined && namesNobody(named) ? "problem" : undefined,
     lead: html`Every application that is registered with <bdi>${place.name}</bdi>.`,
     main: html`${
-      model.made !== undefined &&
+      made !== undefined &&
       shownOnce({
         title: "Copy the new secret now",
-        label: clientTitle(model.made.name),
-        secret: model.made.secret,
+        label: clientTitle(made.name),
+        secret: made.secret,
         advice: html`Only a fingerprint of it is stored, so it cannot be shown again. The present one works for 7 more days.`
       })
     }
-${model.waiting !== undefined && waitingSection(path, visitor, model.waiting)}
-${model.named !== undefined && namedSection(path, visitor, model.named)}
-${searchForm(path, model.search)}
-<section aria-labelledby="clients">
-<h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
-${
-  model.clients.length === 0
-    ? noRows(model.paging, nothing(model.search))
-    : rows(model.clients.map((client) => clientRow(client, path, visitor, model)))
-}
-${pager(path, model.paging, model.search)}
-</section>`
+${waiting !== undefined && waitingSection(path, visitor, waiting)}
+${named !== undefined && namedSection(path, visitor, named)}
+${searchForm(path, search)}
+${listSection({
+  id: "clients",
+  title: search === "" ? "All clients" : html`Clients that match “<bdi>${search}</bdi>”`,
+  rows: clients.map((client) => clientRow(client, forms, visitor, model)),
+  none: nothing(search),
+  path,
+  paging,
+  search
+})}`
   })
 }
 
@@ -563,7 +512,7 @@ const questionFor = (
 const documentOf = ({ about, origin }: Client): Pick<ClientRow, "document"> =>
   origin?.document === undefined ? {} : { document: { address: origin.identifier, name: about.client_name } }
 
-const rowOf = (services: Services, call: Inside["call"], client: Client) => ({
+const rowOf = ({ call, services }: Inside, client: Client) => ({
   id: client.id,
   row: {
     ...questionFor(services, call, client),
@@ -581,104 +530,86 @@ const rowOf = (services: Services, call: Inside["call"], client: Client) => ({
   }
 })
 
-const search = Effect.fn("settings.searchClients")(function* (
-  services: Services,
-  { call }: Inside,
-  text: string,
-  after: string | undefined
-) {
+const search = Effect.fn("settings.searchClients")(function* (inside: Inside, text: string, after: string | undefined) {
+  const { call, services } = inside
   // A whole id needs no search.
   const id = after === undefined ? Option.getOrUndefined(readClientKey(text)) : undefined
   const exact = id === undefined ? undefined : yield* services.clients.find(call.workspace.id, id)
-  if (exact !== undefined && isKnown(exact, call.now))
-    return { values: [rowOf(services, call, exact)], last: undefined }
+  if (exact !== undefined && isKnown(exact, call.now)) return { values: [rowOf(inside, exact)], last: undefined }
   return yield* collectPage(
     (page) => services.clients.list(call.workspace.id, page),
     after,
-    (client) =>
-      Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(services, call, client) : undefined)
+    (client) => Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(inside, client) : undefined)
   )
 })
 
 /**
  * Those that wait for an owner, a page of them; nothing where none has to wait, or where another list was asked for.
  */
-const waitingFor = Effect.fn("settings.waitingClients")(function* (
-  services: Services,
-  { call }: Inside,
-  after: string | undefined
-) {
+const waitingFor = Effect.fn("settings.waitingClients")(function* (inside: Inside, after: string | undefined) {
+  const { call, services } = inside
   if (services.policy.workspaceAccess !== "approved") return {}
   const found = yield* collectPage(
     (page) => services.clients.list(call.workspace.id, page),
     after,
     (client) => {
-      const { row } = rowOf(services, call, client)
+      const { row } = rowOf(inside, client)
       return Effect.succeed(isKnown(client, call.now) && row.question?.standing === "waiting" ? row : undefined)
     }
   )
-  const paging = pagingOf(after, found.last)
-  const isEmpty = found.values.length === 0 && !paging.isContinued && found.last === undefined
-  return isEmpty ? {} : { waiting: { clients: found.values, paging } }
+  const isEmpty = found.values.length === 0 && after === undefined && found.last === undefined
+  return isEmpty ? {} : { waiting: { clients: found.values, paging: { after, nextCursor: found.last } } }
 })
 
 /** The client of an identifier that an owner was given; nothing where every client that waits is in the list. */
-const namedFor = Effect.fnUntraced(function* (services: Services, { call }: Inside, typed: string) {
+const namedFor = Effect.fnUntraced(function* (inside: Inside, typed: string) {
+  const { call, services } = inside
   const { policy } = services
   if (policy.workspaceAccess !== "approved" || policy.registrationRows === "at_once") return {}
-  const identifier = Option.getOrUndefined(readClientIdentifier(typed))
-  const found = identifier === undefined ? undefined : yield* findByIdentifier(services, call.workspace, identifier)
-  if (identifier === undefined || found === undefined || !isKnown(found, call.now)) {
-    return { named: { typed, client: undefined } }
-  }
-  const { row } = rowOf(services, call, found)
-  if (row.question === undefined) return { named: { typed, client: undefined } }
-  const question = isBrought(identifier) ? { ...row.question, identifier } : row.question
+  const nobody = { named: { typed, client: undefined } }
+  const identifier = readClientIdentifier(typed)
+  if (Option.isNone(identifier)) return nobody
+  const found = yield* findByIdentifier(services, call.workspace, identifier.value)
+  if (found === undefined || !isKnown(found, call.now)) return nobody
+  const { row } = rowOf(inside, found)
+  if (row.question === undefined) return nobody
+  const question = isBrought(identifier.value) ? { ...row.question, identifier: identifier.value } : row.question
   return { named: { typed, client: { ...row, question } } }
 })
 
-export const clientsHandler = (services: Services, visitors: Visitors): Handler =>
-  insidePage(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside) {
-      const { call, visitor } = inside
-      const asked = readParameters(call.request.query).parameters
-      const text = (asked.get("q") ?? "").trim().slice(0, searchLength)
-      const after = Option.getOrUndefined(readClientId(asked.get("after")))
-      const typed = (asked.get("client_id") ?? "").trim().slice(0, searchLength)
-      if (text !== "" || typed !== "") yield* takeOfAccount(services, inside)
-      const found = yield* search(services, inside, text, after)
-      const clients = yield* withLastUse(services, call, "client", found.values)
-      const paging = pagingOf(after, found.last)
-      const isFirst = text === "" && after === undefined
-      const waiting = isFirst
-        ? yield* waitingFor(services, inside, Option.getOrUndefined(readClientId(asked.get("waiting"))))
-        : {}
-      const named = isFirst ? yield* namedFor(services, inside, typed) : {}
-      return services.pages.show(call.workspace, 200, (place) =>
-        clientsPage(place, visitor, {
-          search: text,
-          clients,
-          paging,
-          resources: servable(call),
-          profiles: profilesFor(services.policy),
-          ...waiting,
-          ...named
-        })
-      )
+const show = Effect.fnUntraced(function* (inside: Inside) {
+  const { call, services, visitor } = inside
+  const asked = readParameters(call.request.query).parameters
+  const text = (asked.get("q") ?? "").trim().slice(0, searchLength)
+  const after = Option.getOrUndefined(readClientId(asked.get("after")))
+  const typed = (asked.get("client_id") ?? "").trim().slice(0, searchLength)
+  if (text !== "" || typed !== "") yield* takeOfAccount(inside)
+  const found = yield* search(inside, text, after)
+  const clients = yield* withLastUse(inside, "client", found.values)
+  const isFirst = text === "" && after === undefined
+  const waiting = isFirst ? yield* waitingFor(inside, Option.getOrUndefined(readClientId(asked.get("waiting")))) : {}
+  const named = isFirst ? yield* namedFor(inside, typed) : {}
+  return services.pages.show(call.workspace, 200, (place) =>
+    clientsPage(place, visitor, {
+      search: text,
+      clients,
+      paging: { after, nextCursor: found.last },
+      ...choicesOf(inside),
+      ...waiting,
+      ...named
     })
   )
+})
 
-/** Where tokens may be for: the issuer with all below it, and what is listed. */
-const servable = ({ workspace: { issuer, resources = [] } }: Inside["call"]): ReadonlyArray<string> => [
-  ...new Set([issuer, ...resources.map(resourceOf)])
-]
+/** Where tokens may be for, the issuer with all below it and what is listed; and what clients may be held to. */
+const choicesOf = ({ call, services }: Inside): Pick<ClientsPage, "profiles" | "resources"> => {
+  const { issuer, resources = [] } = call.workspace
+  return { resources: [...new Set([issuer, ...resources.map(resourceOf)])], profiles: profilesFor(services.policy) }
+}
 
 /** Shows a new secret, in the answer to the form that made it and nowhere else, with its client alone. */
-const showNewSecret = Effect.fn("settings.newSecret")(function* (services: Services, inside: Inside, id: ClientId) {
-  const { call, visitor } = inside
+const showNewSecret = Effect.fn("settings.newSecret")(function* (inside: Inside, id: ClientId) {
+  const { call, services, visitor } = inside
   const made = yield* makeSecret(services, auditContext(inside), id, keptFor)
   if (made === "unknown") return backTo(call, section, "client-gone")
   // It exists and cannot be shown again, so it is shown even where its client cannot be read.
@@ -695,112 +626,112 @@ const showNewSecret = Effect.fn("settings.newSecret")(function* (services: Servi
         undefined
       )
   )
-  const shown = client === undefined ? [] : [rowOf(services, call, client)]
   return services.pages.show(call.workspace, 200, (place) =>
     clientsPage(place, visitor, {
       search: id,
-      resources: servable(call),
-      profiles: profilesFor(services.policy),
-      clients: shown.map(({ row }) => row),
-      paging: { isContinued: false },
+      clients: client === undefined ? [] : [rowOf(inside, client).row],
+      paging: {},
+      ...choicesOf(inside),
       made: { name: client?.about.client_name, secret: Redacted.value(made.text) }
     })
   )
 })
 
-const notMade = (inside: Inside) => (_: SecretRefused) =>
-  Effect.succeed(backTo(inside.call, section, "secret-not-made"))
-
-const newSecret = (services: Services, inside: Inside, form: Parameters) => {
+const newSecret = (inside: Inside, form: Parameters) => {
   const id = readClientId(form.get("id"))
   return Option.isNone(id)
     ? Effect.succeed(backTo(inside.call, section, "client-gone"))
-    : Effect.catchTag(showNewSecret(services, inside, id.value), "SecretRefused", notMade(inside))
+    : Effect.catchTag(showNewSecret(inside, id.value), "SecretRefused", () =>
+        Effect.succeed(backTo(inside.call, section, "secret-not-made"))
+      )
 }
 
-/** Leads back to the list that a form was sent from. */
-const backToList = ({ call }: Inside, form: Parameters, done: keyof typeof section.notices) => {
-  const search = form.get("q")?.slice(0, searchLength)
-  return backTo(call, section, done, search === undefined ? {} : { q: search })
-}
-
-const changing = (action: "disable" | "enable" | "drop-secret" | "drop-newer-secret" | "delete") => {
-  const change = Effect.fn("settings.changeClient")(function* (services: Services, inside: Inside, client: ClientId) {
-    if (action === "delete") {
-      const outcome = yield* deleteClient(services, auditContext(inside), client)
-      return outcome === "unknown" ? "client-gone" : "client-deleted"
-    }
-    if (action === "drop-secret" || action === "drop-newer-secret") {
-      const isNewer = action === "drop-newer-secret"
-      const outcome = yield* dropSecret(services, auditContext(inside), client, isNewer ? "newer" : "older")
-      if (outcome === "unknown") return "client-gone"
-      return isNewer ? "newer-secret-dropped" : "secret-dropped"
-    }
-    const change = action === "disable" ? "disabled" : "enabled"
-    const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
-    return outcome === "unknown" ? "client-gone" : (`client-${change}` as const)
-  })
-  return Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+/** A form about one client. `change` says what became of it. */
+const changing = (
+  change: (
+    inside: Inside,
+    client: ClientId,
+    form: Parameters
+  ) => Effect.Effect<keyof typeof section.notices | "unknown", Fault>
+) =>
+  Effect.fn("settings.changeClient")(function* (inside: Inside, form: Parameters) {
     const id = readClientId(form.get("id"))
-    const done = Option.isNone(id) ? "client-gone" : yield* change(services, inside, id.value)
-    return backToList(inside, form, done)
+    const done = Option.isNone(id) ? "unknown" : yield* change(inside, id.value, form)
+    return backTo(inside.call, section, done === "unknown" ? "client-gone" : done)
   })
-}
+
+const switching = (change: "disabled" | "enabled") =>
+  changing((inside, client) =>
+    Effect.map(setClientEnabled(inside.services, auditContext(inside), client, change), (outcome) =>
+      outcome === "unknown" ? outcome : (`client-${change}` as const)
+    )
+  )
+
+const dropping = (which: "newer" | "older") =>
+  changing((inside, client) =>
+    Effect.map(dropSecret(inside.services, auditContext(inside), client, which), (outcome) => {
+      if (outcome === "unknown") return outcome
+      return which === "newer" ? "newer-secret-dropped" : "secret-dropped"
+    })
+  )
+
+const deleting = changing((inside, client) =>
+  Effect.map(deleteClient(inside.services, auditContext(inside), client), (outcome) =>
+    outcome === "unknown" ? outcome : "client-deleted"
+  )
+)
+
+const exchange = changing(
+  Effect.fnUntraced(function* (inside, client, form) {
+    const { call, services } = inside
+    const address = form.get("resource") ?? null
+    const outcome = yield* setServedResource(services, auditContext(inside), call.workspace, client, address)
+    if (outcome === "unknown") return outcome
+    if (outcome === "too_long") return "exchange-too-long"
+    return outcome === "public" || outcome === "no_resource" ? "exchange-impossible" : "exchange-saved"
+  })
+)
+
+const profile = changing(
+  Effect.fnUntraced(function* (inside, client, form) {
+    const { services } = inside
+    const asked = profilesFor(services.policy).find(({ name }) => name === form.get("profile"))
+    if (asked === undefined) return yield* new ForgedForm({ reason: "field_missing" })
+    const outcome = yield* setSecurityProfile(services, auditContext(inside), client, asked.name)
+    if (outcome === "unknown") return outcome
+    return typeof outcome === "object" ? "profile-impossible" : "profile-saved"
+  })
+)
 
 const answering = (answer: "approved" | "refused") =>
-  Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
+  Effect.fnUntraced(function* (inside: Inside, form: Parameters) {
+    const { call, services } = inside
     const identifier = readClientIdentifier(form.get("id"))
-    if (Option.isNone(identifier)) return backToList(inside, form, "client-gone")
-    const { workspace } = inside.call
-    const by = auditContext(inside)
+    if (Option.isNone(identifier)) return backTo(call, section, "client-gone")
     const asked = form.get("asked")
     const seen = asked === undefined ? undefined : Number(asked)
-    const outcome = yield* answerByIdentifier(services, by, workspace, identifier.value, answer, seen)
-    if (outcome === "unknown") return backToList(inside, form, "client-gone")
-    if (outcome === "asked_anew") return backToList(inside, form, "client-asked-anew")
-    return backToList(inside, form, outcome === "not_asked" ? "client-not-asked" : `client-${answer}`)
+    const by = auditContext(inside)
+    const outcome = yield* answerByIdentifier(services, by, call.workspace, identifier.value, answer, seen)
+    if (outcome === "unknown") return backTo(call, section, "client-gone")
+    if (outcome === "asked_anew") return backTo(call, section, "client-asked-anew")
+    return backTo(call, section, outcome === "not_asked" ? "client-not-asked" : `client-${answer}`)
   })
 
-const exchange = Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
-  const id = readClientId(form.get("id"))
-  if (Option.isNone(id)) return backToList(inside, form, "client-gone")
-  const { workspace } = inside.call
-  const address = form.get("resource") ?? null
-  const outcome = yield* setServedResource(services, auditContext(inside), workspace, id.value, address)
-  if (outcome === "unknown") return backToList(inside, form, "client-gone")
-  if (outcome === "too_long") return backToList(inside, form, "exchange-too-long")
-  const isImpossible = outcome === "public" || outcome === "no_resource"
-  return backToList(inside, form, isImpossible ? "exchange-impossible" : "exchange-saved")
+export const clientsEndpoint = sectionEndpoint(section, {
+  show,
+  confirmed: {
+    approve: answering("approved"),
+    exchange,
+    profile,
+    "new-secret": newSecret,
+    // The older one, which was to end, goes on by it.
+    "drop-newer-secret": dropping("newer")
+  },
+  others: {
+    refuse: answering("refused"),
+    disable: switching("disabled"),
+    enable: switching("enabled"),
+    "drop-secret": dropping("older"),
+    delete: deleting
+  }
 })
-
-const profile = Effect.fnUntraced(function* (services: Services, inside: Inside, form: Parameters) {
-  const asked = profilesFor(services.policy).find(({ name }) => name === form.get("profile"))
-  if (asked === undefined) return yield* new ForgedForm({ reason: "field_missing" })
-  const id = readClientId(form.get("id"))
-  if (Option.isNone(id)) return backToList(inside, form, "client-gone")
-  const outcome = yield* setSecurityProfile(services, auditContext(inside), id.value, asked.name)
-  if (outcome === "unknown") return backToList(inside, form, "client-gone")
-  return backToList(inside, form, typeof outcome === "object" ? "profile-impossible" : "profile-saved")
-})
-
-export const changeClientsHandler = (services: Services, visitors: Visitors): Handler =>
-  sectionForms(
-    services,
-    visitors,
-    section,
-    {
-      approve: answering("approved"),
-      exchange,
-      profile,
-      "new-secret": newSecret,
-      // The older one, which was to end, goes on by it.
-      "drop-newer-secret": changing("drop-newer-secret")
-    },
-    {
-      refuse: answering("refused"),
-      disable: changing("disable"),
-      enable: changing("enable"),
-      "drop-secret": changing("drop-secret"),
-      delete: changing("delete")
-    }
-  )

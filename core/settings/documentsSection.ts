@@ -1,14 +1,13 @@
 import { Effect } from "effect"
 import { type BadHost, blockClientHost, takeClientDocuments, unblockClientHost } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
-import { choiceField, field, hidden } from "../pages/Field.ts"
+import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { type DocumentHosts, hostsOfBoth } from "../rules/DocumentHosts.ts"
 import { namesIn } from "../rules/Scope.ts"
-import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
-import { confirmed, empty, noRows, type Paging, pageOfList, pager, rows } from "./Rows.ts"
+import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
+import { confirmed, empty, formsAt, listedAt, listSection, type Paging, pageOfList, type Row } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
 /** The values of `takes` in the form. */
@@ -38,7 +37,8 @@ interface DocumentsPage {
   readonly hosts: string
   readonly blocked: ReadonlyArray<string>
   readonly paging: Paging
-  readonly problem?: { readonly field: "hosts" | "host"; readonly text: string; readonly host?: string }
+  /** `host`: as it was typed, where that is what is wrong. */
+  readonly problem?: FieldProblem<"hosts" | "host"> & { readonly host?: string }
 }
 
 const mostWords = (most: DocumentsPage["most"]): Html => {
@@ -50,9 +50,8 @@ const mostWords = (most: DocumentsPage["most"]): Html => {
     : html`This server takes documents of no more than these hosts: <code>${most.join(" ")}</code>`
 }
 
-const takeForm = (path: string, csrf: string, { hosts, most, problem, takes }: DocumentsPage): Html => {
-  const isWrong = problem?.field === "hosts"
-  return html`<section aria-labelledby="take">
+const takeForm = (path: string, csrf: string, { hosts, most, problem, takes }: DocumentsPage): Html =>
+  html`<section aria-labelledby="take">
 <h2 id="take">Whose documents count</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
 ${hidden({ csrf, action: "take" })}
@@ -60,71 +59,65 @@ ${choiceField({ label: "Take documents", name: "takes", options: Object.entries(
 ${field({
   label: "Hosts",
   name: "hosts",
-  type: "text",
-  autocomplete: "off",
   value: hosts,
-  problem: isWrong ? problem.text : undefined,
-  autofocus: isWrong,
+  problem: problemAt(problem, "hosts"),
   hint: "With a space between them: claude.ai *.example.com. Applications of other hosts keep what they have until they ask again.",
   optional: true
 })}
 <div class="form-actions"><button class="button primary" type="submit">Save</button></div>
 </form>
 </section>`
-}
 
-const blockForm = (path: string, csrf: string, { problem }: DocumentsPage): Html => {
-  const isWrong = problem?.field === "host"
-  return html`<section aria-labelledby="block">
+const blockForm = (path: string, csrf: string, { problem }: DocumentsPage): Html =>
+  html`<section aria-labelledby="block">
 <h2 id="block">Block a host</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
 ${hidden({ csrf, action: "block" })}
 ${field({
   label: "Host",
   name: "host",
-  type: "text",
-  autocomplete: "off",
-  value: isWrong ? problem.host : undefined,
-  problem: isWrong ? problem.text : undefined,
-  autofocus: isWrong,
+  value: problem?.host,
+  problem: problemAt(problem, "host"),
   hint: "As addresses have it: app.example.com, or *.example.com for all below it. What its applications were granted ends at once, for good."
 })}
 <div class="form-actions"><button class="button danger" type="submit">Block host</button></div>
 </form>
 </section>`
-}
 
 export const documentsPage = (place: Place, visitor: Visitor, model: DocumentsPage): Document => {
   const path = sectionPath(place, "documents")
   const { blocked, paging } = model
-  const row = (host: string) => ({
+  const forms = formsAt(listedAt(path, paging), visitor)
+  const row = (host: string): Row => ({
     title: html`<bdi>${host}</bdi>`,
     name: host,
     facts: [],
-    actions: (about: string) => [
+    actions: (about) => [
       confirmed({
         label: "Unblock",
         about,
         question: "Its documents count again. What was granted before stays ended.",
         confirm: "Unblock this host",
         tone: "plain",
-        path,
-        fields: { csrf: visitor.csrf, action: "unblock", host }
+        ...forms("unblock", { host })
       })
     ]
   })
   return settingsDocument(place, visitor, {
     section: "documents",
     title: "Client documents",
-    came: model.problem === undefined ? undefined : "problem",
+    came: model.problem && "problem",
     lead: html`Applications that nobody registered bring a web address at which they describe themselves. Here you say of which hosts that counts in <bdi>${place.name}</bdi>.`,
     main: html`${takeForm(path, visitor.csrf, model)}
 ${blockForm(path, visitor.csrf, model)}
-<section aria-labelledby="blocked">
-<h2 id="blocked">Blocked hosts</h2>
-${blocked.length === 0 ? noRows(paging, empty("No host is blocked", "A person still has to approve each application.")) : rows(blocked.map(row))}
-${pager(path, paging)}
-</section>`
+${listSection({
+  id: "blocked",
+  title: "Blocked hosts",
+  rows: blocked.map(row),
+  none: empty("No host is blocked", "A person still has to approve each application."),
+  path,
+  paging
+})}`
   })
 }
 
@@ -139,8 +132,7 @@ const section = {
 } as const satisfies Section
 
 const draw = Effect.fnUntraced(function* (
-  services: Services,
-  { call, visitor }: Inside,
+  { call, services, visitor }: Inside,
   status: number,
   said: Partial<Pick<DocumentsPage, "takes" | "hosts" | "problem">>
 ) {
@@ -161,9 +153,6 @@ const draw = Effect.fnUntraced(function* (
   )
 })
 
-export const documentsHandler = (services: Services, visitors: Visitors): Handler =>
-  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
-
 const whyNot = {
   host: "Enter hosts as addresses have them, such as claude.ai or *.example.com.",
   full: "There is no room for more.",
@@ -172,15 +161,15 @@ const whyNot = {
 
 const longestTyped = 4096
 
-const take = Effect.fn("settings.takeDocuments")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
+const take = Effect.fn("settings.takeDocuments")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const asked = form.get("takes") ?? ""
   const takes = isChoice(asked) ? asked : "none"
   const hosts = (form.get("hosts") ?? "").slice(0, longestTyped)
   const some = namesIn(hosts.trim().replaceAll(/[\s,]+/g, " "))
   const wanted = { any: "any", some, none: [] } as const
   const sentBack = (reason: keyof typeof whyNot) =>
-    draw(services, inside, 400, { takes, hosts, problem: { field: "hosts", text: whyNot[reason] } })
+    draw(inside, 400, { takes, hosts, problem: { field: "hosts", text: whyNot[reason] } })
   if (takes === "any" && some.length > 0) {
     const { ownersDocuments = "any" } = yield* services.openings.current(call.workspace, call.now)
     // An owner who typed hosts and left the choice as it was wants less than any; hosts that stood there were not typed.
@@ -193,25 +182,27 @@ const take = Effect.fn("settings.takeDocuments")(function* (services: Services, 
   )
 })
 
-const block = Effect.fn("settings.blockHost")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
+const block = Effect.fn("settings.blockHost")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const host = form.get("host") ?? ""
   return yield* blockClientHost(services, auditContext(inside), call.workspace, host).pipe(
     Effect.as(backTo(call, section, "host-blocked")),
     Effect.catchTag("BadHost", ({ reason }) =>
-      draw(services, inside, 400, {
+      draw(inside, 400, {
         problem: { field: "host", text: whyNot[reason], host: host.slice(0, longestTyped) }
       })
     )
   )
 })
 
-const unblock = Effect.fn("settings.unblockHost")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
+const unblock = Effect.fn("settings.unblockHost")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const changed = yield* unblockClientHost(services, auditContext(inside), call.workspace, form.get("host") ?? "")
   return backTo(call, section, changed ? "host-unblocked" : "host-gone")
 })
 
 /** Each decides who comes in. */
-export const changeDocumentsHandler = (services: Services, visitors: Visitors): Handler =>
-  sectionForms(services, visitors, section, { take, block, unblock })
+export const documentsEndpoint = sectionEndpoint(section, {
+  show: (inside) => draw(inside, 200, {}),
+  confirmed: { take, block, unblock }
+})

@@ -6,20 +6,21 @@ import { fieldFor, requireOwn } from "../http/csrf.ts"
 import type { Fault } from "../http/Fault.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpRequest, HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Services } from "../http/Route.ts"
+import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../http/Route.ts"
 import { lateFormNotice, returnUrlOf, returnUrlOfPage } from "../http/returnUrl.ts"
 import type { Notice, Visitor } from "../pages/Layout.ts"
 import type { Active } from "../people/Account.ts"
+import type { Accounts } from "../people/Accounts.ts"
 import type { Session } from "../people/Sessions.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { hasPassed, later, type Millis, minute } from "../rules/Instant.ts"
-import { type Contended, ForgedForm, OwnersOnly } from "../rules/Refusal.ts"
-import { inSession, pagesPath } from "../workspace/SessionPath.ts"
+import { ForgedForm, OwnersOnly } from "../rules/Refusal.ts"
+import { inSession } from "../workspace/SessionPath.ts"
 import { basePath, type OpenWorkspace } from "../workspace/Workspace.ts"
 import { type PasswordPage, passwordField, passwordPage } from "./PasswordPage.ts"
-import { isOwnersOnly, type SectionName } from "./SettingsLayout.ts"
+import { cursors, isOwnersOnly, type SectionName } from "./SettingsLayout.ts"
 
 export interface SettingsOptions {
   /** The host has accounts of its own: no page links to the built-in ones. */
@@ -42,6 +43,8 @@ export interface SignedInAccount extends SignedIn {
   readonly account: Active
   /** The session that they ask in. */
   readonly own: Session
+  /** Where both are kept. */
+  readonly accounts: Accounts["Service"]
 }
 
 /** A section of settings, and what its forms report on the page that they redirect to. */
@@ -53,6 +56,7 @@ export interface Section<Code extends string = string> {
 
 /** A request for a section by a signed-in visitor who may see it. */
 export interface Inside<V extends SignedIn = SignedIn> {
+  readonly services: Services
   readonly call: Call
   readonly signedIn: V
   /** The model that every page of settings is drawn with. */
@@ -69,11 +73,11 @@ const noticeOf = ({ notices }: Section, { request }: Call): Notice | undefined =
 }
 
 /** Takes one request from the account's share of the limiter. */
-export const takeOfAccount = (services: Services, { call, signedIn }: Pick<Inside, "call" | "signedIn">) =>
+export const takeOfAccount = ({ call, services, signedIn }: Inside) =>
   services.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: signedIn.user })
 
-/** A page of settings. Redirects to sign-in and back, and refuses members where a section is for owners. */
-export const insidePage = <V extends SignedIn>(
+/** Redirects to sign-in and back, and refuses members where a section is for owners. */
+const insidePage = <V extends SignedIn>(
   services: Services,
   visitors: Visitors<V>,
   section: Section,
@@ -93,28 +97,8 @@ export const insidePage = <V extends SignedIn>(
       accountsElsewhere: visitors.accountsElsewhere,
       ...(notice === undefined ? {} : { notice })
     }
-    return yield* answer({ call, signedIn, visitor })
+    return yield* answer({ services, call, signedIn, visitor })
   })
-
-/** A form of settings: rate limited per account, and bound to the session that it was drawn for. */
-export const insideForm = <V extends SignedIn>(
-  services: Services,
-  visitors: Visitors<V>,
-  section: Section,
-  answer: (inside: Inside<V>, form: Parameters) => Answer
-): Handler =>
-  insidePage(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside) {
-      const { call, signedIn } = inside
-      const form = yield* Effect.fromResult(readForm(call.request))
-      yield* takeOfAccount(services, inside)
-      yield* requireOwn(services, call, signedIn.session, form)
-      return yield* answer(inside, form)
-    })
-  )
 
 /** How long a password that was given in a session stands for the person. */
 const confirmedFor: Millis = 5 * minute
@@ -123,14 +107,13 @@ const isConfirmed = ({ call, signedIn: { confirmedAt } }: Inside): boolean =>
   confirmedAt !== undefined && !hasPassed(later(confirmedAt, confirmedFor), call.now)
 
 /** Asks for the password, and keeps what was typed in the fields of the page that asks. */
-const askPassword = (services: Services, { call, signedIn, visitor }: Inside, form: Parameters, problem?: string) => {
+const askPassword = ({ call, services, signedIn, visitor }: Inside, form: Parameters, problem?: string) => {
   const { csrf: _csrf, [passwordField]: _password, ...typed } = Object.fromEntries(form)
   const model: PasswordPage = {
     account: signedIn.label,
-    action: inSession(call.workspace, returnUrlOf(call)),
+    address: inSession(call.workspace, returnUrlOf(call)),
     fields: { ...typed, csrf: visitor.csrf },
-    cancel: pagesPath(call.workspace) + call.path,
-    ...(problem === undefined ? {} : { problem })
+    problem
   }
   return services.pages.show(call.workspace, 403, (place) => passwordPage(place, model))
 }
@@ -140,61 +123,71 @@ const askPassword = (services: Services, { call, signedIn, visitor }: Inside, fo
  * was given in the last five minutes of this session, and asks for it before. A form that carries a secret of its own
  * asks for the password itself.
  */
-export const withPassword = Effect.fnUntraced(function* (
-  services: Services,
+const withPassword = Effect.fnUntraced(function* (
   inside: Inside,
   form: Parameters,
-  act: () => Answer
-): Effect.fn.Return<HttpResponse, Effect.Error<Answer>> {
-  const { call, signedIn } = inside
+  act: Answer
+): Effect.fn.Return<HttpResponse, Fault> {
+  const { call, services, signedIn } = inside
   const { confirm } = services.owner
-  if (confirm === undefined || isConfirmed(inside)) return yield* act()
+  if (confirm === undefined || isConfirmed(inside)) return yield* act
   const typed = form.get(passwordField)
-  if (typed === undefined) return askPassword(services, inside, form)
+  if (typed === undefined) return askPassword(inside, form)
   const fits = yield* confirm(call.workspace, signedIn, Redacted.make(typed, { label: "password" }), call.now)
-  if (fits) return yield* act()
+  if (fits) return yield* act
   const { user } = signedIn
   const refusal = { change: "confirmed", reason: "wrong_password", account: user, by: user }
   yield* noteOf(services, call, { _tag: "AccountRefused", ...refusal })
-  return askPassword(services, inside, form, "This is not your current password.")
+  return askPassword(inside, form, "This is not your current password.")
 })
 
-type Act = (
-  services: Services,
-  inside: Inside,
-  form: Parameters
-) => Effect.Effect<HttpResponse, Effect.Error<Answer> | Contended>
+/** Forms of a section, by their `action`. */
+type Acts<V extends SignedIn> = Readonly<Record<string, (inside: Inside<V>, form: Parameters) => Answer>>
 
-type Acts = Readonly<Record<string, Act>>
+interface Answers<V extends SignedIn> {
+  readonly show: (inside: Inside<V>) => Answer
+  /** Those that act once the password was given. */
+  readonly confirmed?: Acts<V>
+  readonly others?: Acts<V>
+}
 
-/** The forms of a section by their `action`: those that ask for the password, and those that do not. */
-export const sectionForms = (
-  services: Services,
-  visitors: Visitors,
-  section: Section,
-  confirmed: Acts,
-  others: Acts = {}
-): Handler =>
-  insideForm(services, visitors, section, (inside, form) => {
-    const name = form.get("action") ?? ""
-    const actIn = (acts: Acts) => (Object.hasOwn(acts, name) ? acts[name] : undefined)
-    const act = actIn(confirmed)
-    if (act !== undefined) return withPassword(services, inside, form, () => act(services, inside, form))
-    const other = actIn(others)
-    return other === undefined
-      ? Effect.fail(new ForgedForm({ reason: "field_missing" }))
-      : other(services, inside, form)
-  })
+/**
+ * The page and the forms of a section. A form takes from its account's share of the limiter, and is bound to the session
+ * that it was drawn for.
+ */
+export const sectionEndpoint =
+  <V extends SignedIn>(section: Section, { confirmed = {}, others = {}, show }: Answers<V>) =>
+  (visitorsOf: (services: Services) => Visitors<V>): Endpoint => {
+    const answerForm = Effect.fnUntraced(function* (inside: Inside<V>): Effect.fn.Return<HttpResponse, Fault> {
+      const { call, services, signedIn } = inside
+      const form = yield* Effect.fromResult(readForm(call.request))
+      yield* takeOfAccount(inside)
+      yield* requireOwn(services, call, signedIn.session, form)
+      const name = form.get("action") ?? ""
+      const actIn = (acts: Acts<V>) => (Object.hasOwn(acts, name) ? acts[name]?.(inside, form) : undefined)
+      const act = actIn(confirmed)
+      if (act !== undefined) return yield* withPassword(inside, form, act)
+      return yield* actIn(others) ?? Effect.fail(new ForgedForm({ reason: "field_missing" }))
+    })
+    const answering = (answer: (inside: Inside<V>) => Answer) =>
+      page((services) => insidePage(services, visitorsOf(services), section, answer))
+    return pageEndpoint(`/settings/${section.name}`, { GET: answering(show), POST: answering(answerForm) })
+  }
 
-/** The address of a section whose page reports what a form did. */
+/** The address of a section whose page reports what a form did, with the part of its lists that the form was sent from. */
 export const doneUrl = <Code extends string>(
-  call: Call,
+  { request, workspace }: Call,
   section: Section<Code>,
   done: Code,
   more: Readonly<Record<string, string>> = {}
 ) => {
+  const { parameters } = readParameters(request.query)
   const query = new URLSearchParams({ done, ...more })
-  return `${basePath(call.workspace.issuer)}/settings/${section.name}?${query}`
+  for (const name of cursors) {
+    const value = parameters.get(name)
+    if (value !== undefined) query.set(name, value)
+  }
+  return `${basePath(workspace.issuer)}/settings/${section.name}?${query}`
 }
 
 /** Redirects to it, in this session. */

@@ -7,14 +7,24 @@ import {
   trustIssuer
 } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
-import { choiceField, field, hidden } from "../pages/Field.ts"
+import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { namesIn } from "../rules/Scope.ts"
 import { type KeysTyped, keysTypedOf, type TrustedIssuer } from "../rules/TrustedIssuer.ts"
-import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
-import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, rows } from "./Rows.ts"
+import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
+import {
+  aboutWhom,
+  confirmed,
+  empty,
+  type Forms,
+  formsAt,
+  listedAt,
+  listSection,
+  type Paging,
+  pageOfList,
+  type Row
+} from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
@@ -40,10 +50,7 @@ interface Typed {
   readonly takes: keyof typeof takesChoices
 }
 
-interface Problem {
-  readonly field: "issuer" | "keys" | "resources"
-  readonly text: string
-}
+type Problem = FieldProblem<"issuer" | "keys" | "resources">
 
 /**
  * Owners only. Its forms post to `{base}/settings/issuers` with `csrf` and `action`: `add` and `change` (`issuer`, `keys`,
@@ -61,21 +68,16 @@ interface IssuersPage {
 }
 
 const issuerForm = (path: string, csrf: string, { action, form, problem, scopes }: IssuersPage): Html => {
-  const line = (name: "issuer" | "keys" | "clients" | "resources" | "domains", label: string, hint: string) => {
-    const text = problem?.field === name ? problem.text : undefined
-    return field({
+  const line = (name: "issuer" | "keys" | "clients" | "resources" | "domains", label: string, hint: string) =>
+    field({
       label,
       name,
-      type: "text",
-      autocomplete: "off",
       value: form?.[name],
-      problem: text,
-      autofocus: text !== undefined,
+      problem: problemAt<string>(problem, name),
       hint,
       optional: name !== "issuer" && (name !== "keys" || action === "change"),
       readonly: name === "issuer" && action === "change"
     })
-  }
   const title = action === "add" ? "Trust an issuer" : "Change an issuer"
   return html`<section aria-labelledby="typed">
 <h2 id="typed">${title}</h2>
@@ -105,7 +107,7 @@ ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "The most that it 
 const listed = (values: ReadonlyArray<string> | undefined, all: string): Html =>
   values === undefined ? html`${all}` : html`<code>${values.join(" ")}</code>`
 
-const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: string, visitor: Visitor): Row => {
+const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: string, forms: Forms): Row => {
   const { clients, domains, issuer, keys, people, resources, scopes, takes = "id-jag" } = trusted
   return {
     title: html`<bdi>${issuer}</bdi>`,
@@ -123,15 +125,14 @@ const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: s
     actions: (about) =>
       byOwner
         ? [
-            html`<a class="button small" href="${path}?${String(new URLSearchParams({ change: issuer }))}">Change<span class="visually-hidden"> <bdi>${about}</bdi></span></a>`,
+            html`<a class="button small" href="${path}?${String(new URLSearchParams({ change: issuer }))}">Change${aboutWhom(about)}</a>`,
             confirmed({
               label: "Remove",
               about,
               question: "No assertion of it counts any more, and all that it brought ends at once.",
               confirm: "Remove this issuer",
               tone: "danger",
-              path,
-              fields: { csrf: visitor.csrf, action: "remove", issuer }
+              ...forms("remove", { issuer })
             })
           ]
         : []
@@ -141,18 +142,21 @@ const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: s
 export const issuersPage = (place: Place, visitor: Visitor, model: IssuersPage): Document => {
   const path = sectionPath(place, "issuers")
   const { issuers, paging } = model
-  const none = empty("No issuer is trusted", "Without one, people let each application in themselves.")
+  const forms = formsAt(listedAt(path, paging), visitor)
   return settingsDocument(place, visitor, {
     section: "issuers",
     title: "Trusted issuers",
-    came: model.problem === undefined ? undefined : "problem",
+    came: model.problem && "problem",
     lead: html`Sign-in services of a company that vouch for people of <bdi>${place.name}</bdi>: an application that brings an assertion of one gets access without asking the person.`,
     main: html`${issuerForm(path, visitor.csrf, model)}
-<section aria-labelledby="issuers">
-<h2 id="issuers">Issuers that are trusted</h2>
-${issuers.length === 0 ? noRows(paging, none) : rows(issuers.map((one) => issuerRow(one, path, visitor)))}
-${pager(path, paging)}
-</section>`
+${listSection({
+  id: "issuers",
+  title: "Issuers that are trusted",
+  rows: issuers.map((one) => issuerRow(one, path, forms)),
+  none: empty("No issuer is trusted", "Without one, people let each application in themselves."),
+  path,
+  paging
+})}`
   })
 }
 
@@ -182,8 +186,7 @@ const typedOf = (trusted: TrustedIssuer): Typed => {
 }
 
 const draw = Effect.fnUntraced(function* (
-  services: Services,
-  { call, visitor }: Inside,
+  { call, services, visitor }: Inside,
   status: number,
   said: Partial<Pick<IssuersPage, "action" | "form" | "problem">>
 ) {
@@ -205,9 +208,6 @@ const draw = Effect.fnUntraced(function* (
   )
 })
 
-export const issuersHandler = (services: Services, visitors: Visitors): Handler =>
-  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
-
 const problems = {
   malformed: {
     field: "issuer",
@@ -224,7 +224,7 @@ const problems = {
 /** A JWK Set of one key takes half a kilobyte. */
 const longestTyped = 16_384
 
-const readTyped = (services: Services, { call }: Inside, form: Parameters): Typed => {
+const readTyped = ({ call, services }: Inside, form: Parameters): Typed => {
   const text = (name: string) => (form.get(name) ?? "").trim().slice(0, longestTyped)
   return {
     issuer: text("issuer"),
@@ -261,42 +261,44 @@ const askedOf = (typed: Typed, keys: KeysTyped): IssuerTyped => ({
 })
 
 /** A set with a private key is not written back. */
-const sentBack = (services: Services, inside: Inside, action: "add" | "change", form: Typed, { reason }: BadIssuer) =>
-  draw(services, inside, 400, {
+const sentBack = (inside: Inside, action: "add" | "change", form: Typed, { reason }: BadIssuer) =>
+  draw(inside, 400, {
     action,
     form: form.keys.startsWith("{") ? { ...form, keys: "" } : form,
     problem: problems[reason]
   })
 
-const add = Effect.fn("settings.trustIssuer")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
-  const typed = readTyped(services, inside, form)
+const add = Effect.fn("settings.trustIssuer")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
+  const typed = readTyped(inside, form)
   const workspace = yield* services.openings.current(call.workspace, call.now)
   return yield* trustIssuer(services, auditContext(inside), workspace, askedOf(typed, keysTyped(typed.keys))).pipe(
     Effect.as(backTo(call, section, "issuer-added")),
-    Effect.catchTag("BadIssuer", (fault) => sentBack(services, inside, "add", typed, fault))
+    Effect.catchTag("BadIssuer", (fault) => sentBack(inside, "add", typed, fault))
   )
 })
 
-const change = Effect.fn("settings.changeIssuer")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
-  const typed = readTyped(services, inside, form)
+const change = Effect.fn("settings.changeIssuer")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
+  const typed = readTyped(inside, form)
   const workspace = yield* services.openings.current(call.workspace, call.now)
   const before = workspace.trustedIssuers?.find(({ issuer }) => issuer === typed.issuer)
   if (before?.since === undefined) return backTo(call, section, "issuer-gone")
   const asked = askedOf(typed, typed.keys === "" ? keysTypedOf(before) : keysTyped(typed.keys))
   return yield* changeIssuer(services, auditContext(inside), workspace, asked).pipe(
     Effect.map((changed) => backTo(call, section, changed === undefined ? "issuer-gone" : "issuer-changed")),
-    Effect.catchTag("BadIssuer", (fault) => sentBack(services, inside, "change", typed, fault))
+    Effect.catchTag("BadIssuer", (fault) => sentBack(inside, "change", typed, fault))
   )
 })
 
-const remove = Effect.fn("settings.removeIssuer")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
+const remove = Effect.fn("settings.removeIssuer")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const removed = yield* removeIssuer(services, auditContext(inside), call.workspace, form.get("issuer") ?? "")
   return backTo(call, section, removed ? "issuer-removed" : "issuer-gone")
 })
 
 /** Each decides who comes in. */
-export const changeIssuersHandler = (services: Services, visitors: Visitors): Handler =>
-  sectionForms(services, visitors, section, { add, change, remove })
+export const issuersEndpoint = sectionEndpoint(section, {
+  show: (inside) => draw(inside, 200, {}),
+  confirmed: { add, change, remove }
+})

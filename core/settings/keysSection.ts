@@ -4,8 +4,7 @@ import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from ".
 import { type BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
 import type { Grant, KeyUse } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
-import { choiceField, field, hidden } from "../pages/Field.ts"
+import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
@@ -13,8 +12,18 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { day, hasPassed, type Instant } from "../rules/Instant.ts"
 import { servicesAt } from "../workspace/Workspace.ts"
-import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
-import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows, withLastUse } from "./Rows.ts"
+import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
+import {
+  confirmed,
+  empty,
+  type Forms,
+  formsAt,
+  listedAt,
+  listSection,
+  type Paging,
+  type Row,
+  withLastUse
+} from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
@@ -66,10 +75,7 @@ interface ApiKeysPage {
   readonly form?: Typed & { readonly problem?: Problem }
 }
 
-interface Problem {
-  readonly field: "name" | "expires" | "opens"
-  readonly text: string
-}
+type Problem = FieldProblem<"name" | "expires" | "opens">
 
 interface Typed {
   readonly name: string
@@ -85,14 +91,10 @@ const expiry = (key: ApiKeyRow, now: Instant): Html => {
     : html`${ago(key.expiresAt, now)}`
 }
 
-const problemOf = (form: ApiKeysPage["form"], name: Problem["field"]): string | undefined =>
-  form?.problem?.field === name ? form.problem.text : undefined
-
 const createForm = (
   path: string,
   csrf: string,
-  form: ApiKeysPage["form"],
-  scopes: ReadonlyArray<string>
+  { form, scopes }: ApiKeysPage
 ): Html => html`<section aria-labelledby="create">
 <h2 id="create">Create a key</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
@@ -100,11 +102,8 @@ ${hidden({ csrf, action: "create" })}
 ${field({
   label: "Name",
   name: "name",
-  type: "text",
-  autocomplete: "off",
   value: form?.name,
-  problem: problemOf(form, "name"),
-  autofocus: form?.problem?.field === "name",
+  problem: problemAt(form?.problem, "name"),
   hint: "Its purpose, so that you recognise it later: “Nightly export”.",
   maxlength: keyNameLength
 })}
@@ -113,7 +112,7 @@ ${choiceField({
   name: "expires",
   chosen: form?.expires ?? "90d",
   options: keyLifetimes.map(({ value, words }) => [value, words] as const),
-  problem: problemOf(form, "expires")
+  problem: problemAt(form?.problem, "expires")
 })}
 ${choiceField({
   label: "Opens",
@@ -121,7 +120,7 @@ ${choiceField({
   chosen: form?.opens ?? "everything",
   options: Object.entries(keyUses),
   hint: "Everything is all scopes, and introspection, by which an API asks what a token opens.",
-  problem: problemOf(form, "opens")
+  problem: problemAt(form?.problem, "opens")
 })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.ticked ?? [])}
 <div class="form-actions"><button class="button primary" type="submit">Create key</button></div>
@@ -133,15 +132,15 @@ const opened = ({ scope, use }: ApiKeyRow): Html => {
   return use === "introspection" ? html`Introspection` : html`<code>${scope.join(" ")}</code>`
 }
 
-const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
+const keyRow = (key: ApiKeyRow, forms: Forms, { now }: Visitor): Row => ({
   title: html`<bdi>${key.name}</bdi>`,
   name: key.name,
   mark: key.prefix,
   facts: [
     ["Begins with", html`<code>${key.prefix}…</code>`],
-    ["Created", ago(key.createdAt, visitor.now)],
-    ["Last used", key.lastUsedAt === undefined ? html`Never` : ago(key.lastUsedAt, visitor.now)],
-    ["Expires", expiry(key, visitor.now)],
+    ["Created", ago(key.createdAt, now)],
+    ["Last used", key.lastUsedAt === undefined ? html`Never` : ago(key.lastUsedAt, now)],
+    ["Expires", expiry(key, now)],
     ["Opens", opened(key)]
   ],
   actions: (about) => [
@@ -151,8 +150,7 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
       question: "Makes a new key with the same name and shows it once. The old one stops working at once.",
       confirm: "Make a new key",
       tone: "plain",
-      path,
-      fields: { csrf: visitor.csrf, action: "rotate", id: key.id }
+      ...forms("rotate", { id: key.id })
     }),
     confirmed({
       label: "Revoke",
@@ -160,44 +158,44 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
       question: "Everything that uses this key stops working at once. This cannot be undone.",
       confirm: "Revoke this key",
       tone: "danger",
-      path,
-      fields: { csrf: visitor.csrf, action: "revoke", id: key.id }
+      ...forms("revoke", { id: key.id })
     })
   ]
 })
 
-const keyList = ({ keys, paging }: ApiKeysPage, path: string, visitor: Visitor): Html => {
-  // The words do not suggest a reload, which would send the form again.
-  if (keys === "unread") return empty("The keys could not be read", "Open “API keys” again in a moment.", "unread")
-  return keys.length === 0
-    ? noRows(paging, empty("No keys yet", "Create one to call the API from a script or a server."))
-    : rows(keys.map((key) => keyRow(key, path, visitor)))
-}
+const none = empty("No keys yet", "Create one to call the API from a script or a server.")
+// The words do not suggest a reload, which would send the form again.
+const unread = empty("The keys could not be read", "Open “API keys” again in a moment.", "unread")
 
 export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage): Document => {
   const path = sectionPath(place, "keys")
+  const { keys, made, paging } = model
+  const forms = formsAt(listedAt(path, paging), visitor)
   return settingsDocument(place, visitor, {
     section: "keys",
     title: "API keys",
-    came: model.form?.problem !== undefined ? "problem" : model.made !== undefined ? "done" : undefined,
+    came: model.form?.problem !== undefined ? "problem" : made && "done",
     lead: html`A key speaks for all of <bdi>${place.name}</bdi>, without a user, and with every scope unless you choose less. Keep it on servers only.`,
     main: html`${
-      model.made !== undefined &&
+      made !== undefined &&
       shownOnce({
         title: "Copy your new key now",
-        label: model.made.name,
-        secret: model.made.key,
+        label: made.name,
+        secret: made.key,
         advice: html`Only a fingerprint of it is stored, so it cannot be shown again.${
-          model.made.expiresAt !== undefined && html` It expires on ${timestamp(model.made.expiresAt)}.`
+          made.expiresAt !== undefined && html` It expires on ${timestamp(made.expiresAt)}.`
         }`
       })
     }
-${createForm(path, visitor.csrf, model.form, model.scopes)}
-<section aria-labelledby="keys">
-<h2 id="keys">Keys</h2>
-${keyList(model, path, visitor)}
-${pager(path, model.paging)}
-</section>`
+${createForm(path, visitor.csrf, model)}
+${listSection({
+  id: "keys",
+  title: "Keys",
+  rows: keys === "unread" ? [] : keys.map((key) => keyRow(key, forms, visitor)),
+  none: keys === "unread" ? unread : none,
+  path,
+  paging
+})}`
   })
 }
 
@@ -214,7 +212,7 @@ const section = {
 } as const satisfies Section
 
 const allKeys =
-  (services: Services, { call }: Inside): GrantList =>
+  ({ call, services }: Inside): GrantList =>
   (page) =>
     services.grants.keys(call.workspace.id, page)
 
@@ -234,46 +232,37 @@ const pickKey = (grant: Grant) => {
 
 type KeyList = Pick<ApiKeysPage, "keys" | "paging">
 
-const listOf = Effect.fnUntraced(function* (
-  services: Services,
-  inside: Inside
-): Effect.fn.Return<KeyList, StorageUnavailable> {
-  const { call } = inside
-  const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-  const found = yield* collectPage(allKeys(services, inside), after, pickKey)
-  const keys = yield* withLastUse(services, call, "grant", found.values)
-  return { keys, paging: pagingOf(after, cursorOf(found.last)) }
+const listOf = Effect.fnUntraced(function* (inside: Inside): Effect.fn.Return<KeyList, StorageUnavailable> {
+  const after = behindMark(readParameters(inside.call.request.query).parameters.get("after"))
+  const found = yield* collectPage(allKeys(inside), after, pickKey)
+  const keys = yield* withLastUse(inside, "grant", found.values)
+  return { keys, paging: { after: cursorOf(after), nextCursor: cursorOf(found.last) } }
 })
 
-const show = (services: Services, inside: Inside, status: number, page: Omit<ApiKeysPage, "scopes">) =>
-  services.pages.show(inside.call.workspace, status, (place) =>
-    apiKeysPage(place, inside.visitor, { ...page, scopes: scopeNames(services, inside.call) })
+const show = ({ call, services, visitor }: Inside, status: number, page: Omit<ApiKeysPage, "scopes">) =>
+  services.pages.show(call.workspace, status, (place) =>
+    apiKeysPage(place, visitor, { ...page, scopes: scopeNames(services, call) })
   )
 
-const draw = (services: Services, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
-  Effect.map(listOf(services, inside), (list) => show(services, inside, status, { ...list, ...said }))
-
-export const keysHandler = (services: Services, visitors: Visitors): Handler =>
-  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
-
-const unread: KeyList = { keys: "unread", paging: { isContinued: false } }
+const draw = (inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
+  Effect.map(listOf(inside), (list) => show(inside, status, { ...list, ...said }))
 
 /**
  * Shows a new key, in the answer to the form that made it and nowhere else. The key exists and cannot be
  * shown again, so it is shown even if the list of keys cannot be read.
  */
-const drawMade = Effect.fnUntraced(function* (services: Services, inside: Inside, { grant, text }: NewKey) {
-  const list = yield* Effect.catchTag(listOf(services, inside), "StorageUnavailable", ({ _tag: fault }) =>
+const drawMade = Effect.fnUntraced(function* (inside: Inside, { grant, text }: NewKey) {
+  const list = yield* Effect.catchTag(listOf(inside), "StorageUnavailable", ({ _tag: fault }) =>
     Effect.as(
       Effect.logWarning("a new key was shown without the list of keys, which could not be read", {
         workspace: inside.call.workspace.id,
         grant: grantMark(grant.id),
         fault
       }),
-      unread
+      { keys: "unread", paging: {} } as const
     )
   )
-  return show(services, inside, 200, {
+  return show(inside, 200, {
     ...list,
     made: {
       name: grant.name,
@@ -293,13 +282,14 @@ const problems = {
   }
 } as const satisfies Record<BadKeyTerms["reason"], Problem>
 
-const create = Effect.fn("settings.createKey")(function* (services: Services, inside: Inside, form: Parameters) {
+const create = Effect.fn("settings.createKey")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const name = form.get("name") ?? ""
   const chosen = keyLifetimes.find(({ value }) => value === form.get("expires"))
   const use = form.get("opens") ?? "everything"
-  const ticked = tickedScopes(scopeNames(services, inside.call), form)
+  const ticked = tickedScopes(scopeNames(services, call), form)
   const again = (reason: BadKeyTerms["reason"]) =>
-    draw(services, inside, 400, {
+    draw(inside, 400, {
       form: {
         name: name.slice(0, keyNameLength),
         expires: chosen?.value ?? "90d",
@@ -312,28 +302,31 @@ const create = Effect.fn("settings.createKey")(function* (services: Services, in
   // An owner who ticked scopes and left the choice above as it was wants less than everything, so it is asked again.
   if (!isKeyUse(use) || (use !== "scopes" && ticked.length > 0)) return yield* again("scopes")
   const opens: KeyTerms["opens"] = use === "scopes" ? ticked : use
-  return yield* createKey(servicesAt(services, inside.call.workspace), auditContext(inside), {
+  return yield* createKey(servicesAt(services, call.workspace), auditContext(inside), {
     name,
     lasts: chosen.lasts,
     opens
   }).pipe(
-    Effect.flatMap((made) => drawMade(services, inside, made)),
+    Effect.flatMap((made) => drawMade(inside, made)),
     Effect.catchTag("BadKeyTerms", ({ reason }) => again(reason))
   )
 })
 
-const revoke = Effect.fn("settings.revokeKey")(function* (services: Services, inside: Inside, form: Parameters) {
-  const grant = yield* findMarked(allKeys(services, inside), form.get("id"))
-  const outcome = grant === undefined ? "unknown" : yield* revokeKey(services, auditContext(inside), grant.id)
+const revoke = Effect.fn("settings.revokeKey")(function* (inside: Inside, form: Parameters) {
+  const grant = yield* findMarked(allKeys(inside), form.get("id"))
+  const outcome = grant === undefined ? "unknown" : yield* revokeKey(inside.services, auditContext(inside), grant.id)
   return backTo(inside.call, section, outcome === "unknown" ? "key-gone" : "key-revoked")
 })
 
-const rotate = Effect.fn("settings.rotateKey")(function* (services: Services, inside: Inside, form: Parameters) {
-  const old = yield* findMarked(allKeys(services, inside), form.get("id"))
-  const at = servicesAt(services, inside.call.workspace)
+const rotate = Effect.fn("settings.rotateKey")(function* (inside: Inside, form: Parameters) {
+  const old = yield* findMarked(allKeys(inside), form.get("id"))
+  const at = servicesAt(inside.services, inside.call.workspace)
   const made = old?._tag === "Key" ? yield* rotateKey(at, auditContext(inside), old) : undefined
-  return made === undefined ? backTo(inside.call, section, "key-gone") : yield* drawMade(services, inside, made)
+  return made === undefined ? backTo(inside.call, section, "key-gone") : yield* drawMade(inside, made)
 })
 
-export const changeKeysHandler = (services: Services, visitors: Visitors): Handler =>
-  sectionForms(services, visitors, section, { create, rotate }, { revoke })
+export const keysEndpoint = sectionEndpoint(section, {
+  show: (inside) => draw(inside, 200, {}),
+  confirmed: { create, rotate },
+  others: { revoke }
+})

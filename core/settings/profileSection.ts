@@ -1,27 +1,23 @@
 import { Effect, Redacted } from "effect"
 import { noteOf } from "../http/audit.ts"
+import type { Fault } from "../http/Fault.ts"
 import type { Parameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Handler, Services } from "../http/Route.ts"
-import { field, hidden } from "../pages/Field.ts"
+import { type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
 import { type Document, type Place, problemLine, type Visitor } from "../pages/Layout.ts"
 import { AccountRefusal, passwordBytes, personNameLength } from "../people/Account.ts"
-import type { Accounts } from "../people/Accounts.ts"
 import { problemOf } from "../people/accountProblems.ts"
 import { enterAt } from "../people/Cookie.ts"
 import { farewellBy } from "../people/endSessions.ts"
 import { signedInAnew } from "../people/welcome.ts"
-import { ForgedForm } from "../rules/Refusal.ts"
 import {
   backTo,
   doneUrl,
   type Inside as InsideOf,
-  insideForm,
-  insidePage,
   type Section,
   type SignedInAccount,
-  type Visitors
+  sectionEndpoint
 } from "./inside.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
@@ -34,31 +30,24 @@ interface ProfilePage {
   readonly email: string
   /** The shortest password that is accepted. */
   readonly passwordLength: number
-  readonly problems?: {
-    readonly name?: string
-    readonly currentPassword?: string
-    readonly newPassword?: string
-    readonly form?: string
-  }
+  /** `form`: of no field. */
+  readonly problem?: FieldProblem<"name" | "current_password" | "new_password" | "form">
 }
-
-const firstProblem = (problems: ProfilePage["problems"]) =>
-  (["name", "currentPassword", "newPassword"] as const).find((field) => problems?.[field] !== undefined)
 
 export const profilePage = (place: Place, visitor: Visitor, model: ProfilePage): Document => {
   const path = sectionPath(place, "profile")
-  const wrong = firstProblem(model.problems)
+  const { problem } = model
   return settingsDocument(place, visitor, {
     section: "profile",
     title: "Profile",
-    came: model.problems === undefined ? undefined : "problem",
+    came: problem && "problem",
     lead: html`Applications see this if you allow them to read your profile.`,
-    main: html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
+    main: html`${problem?.field === "form" && problemLine(problem.text)}
 <section aria-labelledby="you">
 <h2 id="you">You</h2>
 <form method="post" action="${path}" class="panel padded">
 ${hidden({ csrf: visitor.csrf, action: "profile" })}
-${field({ label: "Name", name: "name", type: "text", autocomplete: "name", value: model.name, problem: model.problems?.name, autofocus: wrong === "name", maxlength: personNameLength })}
+${field({ label: "Name", name: "name", autocomplete: "name", value: model.name, problem: problemAt(problem, "name"), maxlength: personNameLength })}
 ${field({
   label: "Email",
   name: "email",
@@ -81,8 +70,7 @@ ${field({
   name: "current_password",
   type: "password",
   autocomplete: "current-password",
-  problem: model.problems?.currentPassword,
-  autofocus: wrong === "currentPassword",
+  problem: problemAt(problem, "current_password"),
   maxlength: passwordBytes
 })}
 ${field({
@@ -90,8 +78,7 @@ ${field({
   name: "new_password",
   type: "password",
   autocomplete: "new-password",
-  problem: model.problems?.newPassword,
-  autofocus: wrong === "newPassword",
+  problem: problemAt(problem, "new_password"),
   hint: `At least ${model.passwordLength} characters. You are signed out everywhere else.`,
   minlength: model.passwordLength,
   maxlength: passwordBytes
@@ -113,9 +100,7 @@ const section = {
 type Inside = InsideOf<SignedInAccount>
 
 const draw = (
-  services: Services,
-  accounts: Accounts["Service"],
-  { call, signedIn: { account }, visitor }: Inside,
+  { call, services, signedIn: { account, accounts }, visitor }: Inside,
   status: number,
   model: Partial<ProfilePage>
 ): HttpResponse => {
@@ -128,42 +113,24 @@ const draw = (
   return services.pages.show(call.workspace, status, (place) => profilePage(place, visitor, profile))
 }
 
-export const profileHandler = (
-  services: Services,
-  accounts: Accounts["Service"],
-  visitors: Visitors<SignedInAccount>
-): Handler =>
-  insidePage(services, visitors, section, (inside) => Effect.sync(() => draw(services, accounts, inside, 200, {})))
-
-const rename = Effect.fn("settings.rename")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  { call, signedIn }: Inside,
-  form: Parameters
-) {
-  const { id } = signedIn.account
+const rename = Effect.fn("settings.rename")(function* ({ call, services, signedIn }: Inside, form: Parameters) {
+  const { account, accounts } = signedIn
+  const { id } = account
   yield* accounts.rename(call.workspace.id, id, form.get("name") ?? "")
   yield* noteOf(services, call, { _tag: "AccountChanged", account: id, change: "name", by: id })
   return backTo(call, section, "profile")
 })
 
 const changePassword = Effect.fn("settings.changePassword")(function* (
-  services: Services,
-  accounts: Accounts["Service"],
-  { call, signedIn: { account, session } }: Inside,
+  { call, services, signedIn: { account, accounts, session } }: Inside,
   form: Parameters
 ) {
   const typed = Redacted.make(form.get("current_password") ?? "", { label: "password" })
   const known = yield* accounts.confirm(call.workspace.id, account, typed, `session ${session}`, call.now)
   if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
-  const changed = yield* accounts.changePassword(
-    call.workspace,
-    account.id,
-    fresh,
-    farewellBy(services, call, account.id),
-    account.epoch
-  )
+  const farewell = farewellBy(services, call, account.id)
+  const changed = yield* accounts.changePassword(call.workspace, account.id, fresh, farewell, account.epoch)
   yield* noteOf(services, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
   const next = doneUrl(call, section, "password")
   return yield* signedInAnew(services, accounts, call, changed, next, (secret) =>
@@ -171,42 +138,33 @@ const changePassword = Effect.fn("settings.changePassword")(function* (
   )
 })
 
-const problems = (refusal: AccountRefusal, passwordLength: number): NonNullable<ProfilePage["problems"]> => {
+const problemIn = (refusal: AccountRefusal, passwordLength: number): NonNullable<ProfilePage["problem"]> => {
   const { field, text } = problemOf(refusal, passwordLength)
-  if (refusal.reason === "wrong_password") return { currentPassword: text }
-  return field === "password" ? { newPassword: text } : field === "name" ? { name: text } : { form: text }
+  if (refusal.reason === "wrong_password") return { field: "current_password", text }
+  if (field === "password") return { field: "new_password", text }
+  return { field: field === "name" ? "name" : "form", text }
 }
 
-/** By the `action` of the form: the change, its word in the audit stream, and what the form shows again. */
-const changes = {
-  profile: { make: rename, audited: "name", again: (form: Parameters) => ({ name: form.get("name") ?? "" }) },
-  password: { make: changePassword, audited: "password", again: () => ({}) }
-} as const
-
-export const changeProfileHandler = (
-  services: Services,
-  accounts: Accounts["Service"],
-  visitors: Visitors<SignedInAccount>
-): Handler =>
-  insideForm(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside, form) {
-      const action = form.get("action")
-      if (action !== "profile" && action !== "password") return yield* new ForgedForm({ reason: "field_missing" })
-      const { again, audited: change, make } = changes[action]
-      return yield* make(services, accounts, inside, form).pipe(
-        Effect.catchTag(
-          "AccountRefusal",
-          Effect.fnUntraced(function* (refusal) {
-            const { id } = inside.signedIn.account
-            const { reason } = refusal
-            yield* noteOf(services, inside.call, { _tag: "AccountRefused", change, reason, account: id, by: id })
-            const wrong = problems(refusal, accounts.policy.passwordLength)
-            return draw(services, accounts, inside, 400, { problems: wrong, ...again(form) })
-          })
-        )
+/** Audits what the person is refused, and draws the page again with what they typed. */
+const orRefused =
+  (
+    change: "name" | "password",
+    act: (inside: Inside, form: Parameters) => Effect.Effect<HttpResponse, Fault | AccountRefusal>
+  ) =>
+  (inside: Inside, form: Parameters) =>
+    Effect.catchTag(act(inside, form), "AccountRefusal", (refusal) => {
+      const { call, services, signedIn } = inside
+      const { account, accounts } = signedIn
+      const { id } = account
+      const problem = problemIn(refusal, accounts.policy.passwordLength)
+      const typed = change === "name" ? { name: form.get("name") ?? "" } : {}
+      return Effect.as(
+        noteOf(services, call, { _tag: "AccountRefused", change, reason: refusal.reason, account: id, by: id }),
+        draw(inside, 400, { problem, ...typed })
       )
     })
-  )
+
+export const profileEndpoint = sectionEndpoint<SignedInAccount>(section, {
+  show: (inside) => Effect.sync(() => draw(inside, 200, {})),
+  others: { profile: orRefused("name", rename), password: orRefused("password", changePassword) }
+})

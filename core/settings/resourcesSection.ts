@@ -1,15 +1,24 @@
 import { Effect } from "effect"
 import { addResource, type BadResource, type ResourceTyped, removeResource } from "../engine/administerWorkspace.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
-import { choiceField, field, hidden } from "../pages/Field.ts"
+import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { minute } from "../rules/Instant.ts"
 import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
-import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
-import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, rows } from "./Rows.ts"
+import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
+import {
+  confirmed,
+  empty,
+  type Forms,
+  formsAt,
+  listedAt,
+  listSection,
+  type Paging,
+  pageOfList,
+  type Row
+} from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
@@ -60,35 +69,25 @@ interface ResourcesPage {
   readonly form?: ResourceTyped & { readonly tokens: TokenChoice; readonly problem: Problem }
 }
 
-interface Problem {
-  readonly field: "at" | "name"
-  readonly text: string
-}
+type Problem = FieldProblem<"at" | "name">
 
-const addForm = (path: string, csrf: string, { form, scopes }: ResourcesPage): Html => {
-  const problemOf = (name: Problem["field"]) => (form?.problem.field === name ? form.problem.text : undefined)
-  return html`<section aria-labelledby="add">
+const addForm = (path: string, csrf: string, { form, scopes }: ResourcesPage): Html =>
+  html`<section aria-labelledby="add">
 <h2 id="add">Add an API</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
 ${hidden({ csrf, action: "add" })}
 ${field({
   label: "Address",
   name: "at",
-  type: "text",
-  autocomplete: "off",
   value: form?.at,
-  problem: problemOf("at"),
-  autofocus: problemOf("at") !== undefined,
+  problem: problemAt(form?.problem, "at"),
   hint: "As applications call it: https://mcp.example.com/tools. Everything below it belongs to it."
 })}
 ${field({
   label: "Name",
   name: "name",
-  type: "text",
-  autocomplete: "off",
   value: form?.name,
-  problem: problemOf("name"),
-  autofocus: problemOf("name") !== undefined,
+  problem: problemAt(form?.problem, "name"),
   hint: "People read it when an application asks for access. Without one they read its host.",
   maxlength: longestName,
   optional: true
@@ -104,9 +103,8 @@ ${choiceField({
 <div class="form-actions"><button class="button primary" type="submit">Add API</button></div>
 </form>
 </section>`
-}
 
-const resourceRow = (row: ResourceRow, path: string, visitor: Visitor): Row => {
+const resourceRow = (row: ResourceRow, forms: Forms): Row => {
   const { at, byOwner, name, scopes } = row
   return {
     title: html`<bdi>${name}</bdi>`,
@@ -126,8 +124,7 @@ const resourceRow = (row: ResourceRow, path: string, visitor: Visitor): Row => {
               question: "No new token is for this API. Those that are out go on until they expire.",
               confirm: "Remove this API",
               tone: "danger",
-              path,
-              fields: { csrf: visitor.csrf, action: "remove", at }
+              ...forms("remove", { at })
             })
           ]
         : []
@@ -137,21 +134,24 @@ const resourceRow = (row: ResourceRow, path: string, visitor: Visitor): Row => {
 export const resourcesPage = (place: Place, visitor: Visitor, model: ResourcesPage): Document => {
   const path = sectionPath(place, "resources")
   const { paging, resources } = model
-  const none = empty(
-    "No API is listed",
-    `Tokens are for ${place.issuer} and everything below it. Once one is listed, they are for that address itself and what is listed.`
-  )
+  const forms = formsAt(listedAt(path, paging), visitor)
   return settingsDocument(place, visitor, {
     section: "resources",
     title: "APIs",
-    came: model.form === undefined ? undefined : "problem",
+    came: model.form && "problem",
     lead: html`The APIs of <bdi>${place.name}</bdi> that applications can ask tokens for, wherever they are. A token opens only those that it names.`,
     main: html`${addForm(path, visitor.csrf, model)}
-<section aria-labelledby="resources">
-<h2 id="resources">Listed APIs</h2>
-${resources.length === 0 ? noRows(paging, none) : rows(resources.map((one) => resourceRow(one, path, visitor)))}
-${pager(path, paging)}
-</section>`
+${listSection({
+  id: "resources",
+  title: "Listed APIs",
+  rows: resources.map((one) => resourceRow(one, forms)),
+  none: empty(
+    "No API is listed",
+    `Tokens are for ${place.issuer} and everything below it. Once one is listed, they are for that address itself and what is listed.`
+  ),
+  path,
+  paging
+})}`
   })
 }
 
@@ -170,21 +170,16 @@ const pageOf = ({ listed = [], resources = [] }: OpenWorkspace, after: string | 
 }
 
 const draw = Effect.fnUntraced(function* (
-  services: Services,
-  inside: Inside,
+  { call, services, visitor }: Inside,
   status: number,
   said: Pick<ResourcesPage, "form">
 ) {
-  const { call, visitor } = inside
   const workspace = yield* services.openings.current(call.workspace, call.now)
   const list = pageOf(workspace, readParameters(call.request.query).parameters.get("after"))
   return services.pages.show(workspace, status, (place) =>
-    resourcesPage(place, visitor, { ...list, ...said, scopes: scopeNames(services, inside.call) })
+    resourcesPage(place, visitor, { ...list, ...said, scopes: scopeNames(services, call) })
   )
 })
-
-export const resourcesHandler = (services: Services, visitors: Visitors): Handler =>
-  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
 
 const problems = {
   address: { field: "at", text: "Enter an https address without query, fragment or user, as a browser writes it." },
@@ -197,20 +192,20 @@ const problems = {
   life: { field: "at", text: "Access tokens last for a second at least." }
 } as const satisfies Record<BadResource["reason"], Problem>
 
-const add = Effect.fn("settings.addResource")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
+const add = Effect.fn("settings.addResource")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const asked = form.get("tokens") ?? ""
   const tokens = isTokenChoice(asked) ? asked : "opaque"
   const typed: ResourceTyped = {
     at: (form.get("at") ?? "").trim(),
     name: form.get("name") ?? "",
-    scopes: tickedScopes(scopeNames(services, inside.call), form),
+    scopes: tickedScopes(scopeNames(services, call), form),
     ...tokenChoices[tokens].asks
   }
   return yield* addResource(services, auditContext(inside), call.workspace, typed).pipe(
     Effect.as(backTo(call, section, "resource-added")),
     Effect.catchTag("BadResource", ({ reason }) =>
-      draw(services, inside, 400, {
+      draw(inside, 400, {
         form: {
           ...typed,
           tokens,
@@ -223,12 +218,14 @@ const add = Effect.fn("settings.addResource")(function* (services: Services, ins
   )
 })
 
-const remove = Effect.fn("settings.removeResource")(function* (services: Services, inside: Inside, form: Parameters) {
-  const { call } = inside
+const remove = Effect.fn("settings.removeResource")(function* (inside: Inside, form: Parameters) {
+  const { call, services } = inside
   const removed = yield* removeResource(services, auditContext(inside), call.workspace, form.get("at") ?? "")
   return backTo(call, section, removed ? "resource-removed" : "resource-gone")
 })
 
 /** Either can widen what a token opens: an API that is removed falls to one above it, which may take more scopes. */
-export const changeResourcesHandler = (services: Services, visitors: Visitors): Handler =>
-  sectionForms(services, visitors, section, { add, remove })
+export const resourcesEndpoint = sectionEndpoint(section, {
+  show: (inside) => draw(inside, 200, {}),
+  confirmed: { add, remove }
+})

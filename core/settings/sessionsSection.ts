@@ -1,28 +1,17 @@
 import { Effect } from "effect"
 import { behindMark, collectPage, cursorOf } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
-import { readParameters } from "../http/form.ts"
-import type { Handler, Services } from "../http/Route.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
 import { hidden } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
-import type { Accounts } from "../people/Accounts.ts"
 import { endSessions, farewellBy } from "../people/endSessions.ts"
 import { isLive, lastUsedFirst, lastUseOf, type Session, sessionMark } from "../people/Sessions.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
-import { ForgedForm } from "../rules/Refusal.ts"
-import {
-  backTo,
-  type Inside as InsideOf,
-  insideForm,
-  insidePage,
-  type Section,
-  type SignedInAccount,
-  type Visitors
-} from "./inside.ts"
-import { confirmed, noRows, type Paging, pager, pagingOf, type Row, rows } from "./Rows.ts"
+import { backTo, type Inside as InsideOf, type Section, type SignedInAccount, sectionEndpoint } from "./inside.ts"
+import { confirmed, type Forms, formsAt, listedAt, listSection, type Paging, type Row } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
 /** One browser that the visitor is signed in with. */
@@ -45,15 +34,15 @@ interface SessionsPage {
 
 const unnamed = "A browser or a program"
 
-const rowOf = (session: SessionRow, path: string, visitor: Visitor): Row => {
+const rowOf = (session: SessionRow, forms: Forms, { now }: Visitor): Row => {
   const name = session.browser ?? unnamed
   return {
     title: html`<bdi>${name}</bdi>`,
     name,
     ...(session.isHere ? { subtitle: html`This browser` } : {}),
     facts: [
-      ["Signed in", ago(session.since, visitor.now)],
-      ["Last used", session.isHere ? html`Now` : ago(session.lastUsedAt, visitor.now)]
+      ["Signed in", ago(session.since, now)],
+      ["Last used", session.isHere ? html`Now` : ago(session.lastUsedAt, now)]
     ],
     ...(session.isHere
       ? {}
@@ -66,8 +55,7 @@ const rowOf = (session: SessionRow, path: string, visitor: Visitor): Row => {
                 "That browser has to sign in again. Applications that you signed in to there may sign you out too.",
               confirm: "Sign out there",
               tone: "danger",
-              path,
-              fields: { csrf: visitor.csrf, action: "end", id: session.mark }
+              ...forms("end", { id: session.mark })
             })
           ]
         })
@@ -81,20 +69,23 @@ ${hidden({ csrf, action: "end-others" })}
 
 export const sessionsPage = (place: Place, visitor: Visitor, model: SessionsPage): Document => {
   const path = sectionPath(place, "sessions")
+  const { paging, sessions } = model
+  const forms = formsAt(listedAt(path, paging), visitor)
+  const hasOthers = sessions.some(({ isHere }) => !isHere) || paging.nextCursor !== undefined
   return settingsDocument(place, visitor, {
     section: "sessions",
     title: "Where you are signed in",
     lead: html`Browsers that are signed in to your account in <bdi>${place.name}</bdi>. If you do not know one, sign it out and change your password.`,
-    main: html`<section aria-labelledby="sessions">
-<h2 id="sessions" class="visually-hidden">Browsers</h2>
-${
-  model.sessions.length === 0
-    ? noRows(model.paging, html``)
-    : rows(model.sessions.map((session) => rowOf(session, path, visitor)))
-}
-${pager(path, model.paging)}
-${(model.sessions.some(({ isHere }) => !isHere) || model.paging.nextCursor !== undefined) && endOthers(path, visitor.csrf)}
-</section>`
+    main: listSection({
+      id: "sessions",
+      title: "Browsers",
+      isTitleHidden: true,
+      rows: sessions.map((session) => rowOf(session, forms, visitor)),
+      none: html``,
+      path,
+      paging,
+      more: hasOthers && endOthers(path, visitor.csrf)
+    })
   })
 }
 
@@ -109,10 +100,10 @@ const section = {
 
 type Inside = InsideOf<SignedInAccount>
 
-const readPage = Effect.fnUntraced(function* (
-  accounts: Accounts["Service"],
-  { call: { now, request, workspace }, signedIn: { account, own } }: Inside
-): Effect.fn.Return<SessionsPage, StorageUnavailable> {
+const readPage = Effect.fnUntraced(function* ({
+  call: { now, request, workspace },
+  signedIn: { account, accounts, own }
+}: Inside): Effect.fn.Return<SessionsPage, StorageUnavailable> {
   const after = behindMark(readParameters(request.query).parameters.get("after"))
   const found = yield* collectPage(
     (slice) => accounts.sessions.list(workspace.id, account.id, slice),
@@ -128,64 +119,44 @@ const readPage = Effect.fnUntraced(function* (
       lastUsedAt: lastUseOf(session),
       isHere: session.id === own.id
     })),
-    paging: pagingOf(after, cursorOf(found.last))
+    paging: { after: cursorOf(after), nextCursor: cursorOf(found.last) }
   }
 })
 
-export const sessionsHandler = (
-  services: Services,
-  accounts: Accounts["Service"],
-  visitors: Visitors<SignedInAccount>
-): Handler =>
-  insidePage(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside) {
-      const page = yield* readPage(accounts, inside)
-      return services.pages.show(inside.call.workspace, 200, (place) => sessionsPage(place, inside.visitor, page))
-    })
-  )
+const show = Effect.fnUntraced(function* (inside: Inside) {
+  const page = yield* readPage(inside)
+  return inside.services.pages.show(inside.call.workspace, 200, (place) => sessionsPage(place, inside.visitor, page))
+})
 
-/** Which of the visitor's sessions a form ends; the visitor's own goes by signing out. */
-const chosenBy = (form: { readonly get: (name: string) => string | undefined }) => {
-  const id = form.get("id")
-  switch (form.get("action")) {
-    case "end":
-      return (session: Session) => sessionMark(session) === id
-    case "end-others":
-      return () => true
-    default:
-      return undefined
+/** Ends those that are meant of the visitor's others; the visitor's own goes by signing out. Answers how many. */
+const endAmongOthers = Effect.fnUntraced(function* (
+  { call, services, signedIn: { account, accounts, own } }: Inside,
+  isMeant: (session: Session) => boolean
+) {
+  const { id } = account
+  const ended = yield* endSessions(
+    accounts.sessions,
+    call.workspace,
+    id,
+    (session) => session.id !== own.id && isMeant(session),
+    farewellBy(services, call, id)
+  )
+  if (ended > 0) {
+    yield* noteOf(services, call, { _tag: "AccountChanged", account: id, change: "signed_out", by: id })
   }
-}
+  return ended
+})
 
-export const changeSessionsHandler = (
-  services: Services,
-  accounts: Accounts["Service"],
-  visitors: Visitors<SignedInAccount>
-): Handler =>
-  insideForm(
-    services,
-    visitors,
-    section,
-    Effect.fnUntraced(function* (inside, form) {
-      const { call, signedIn } = inside
-      const isChosen = chosenBy(form)
-      if (isChosen === undefined) return yield* new ForgedForm({ reason: "field_missing" })
-      const { account } = signedIn
-      const { id } = account
-      const ended = yield* endSessions(
-        accounts.sessions,
-        call.workspace,
-        id,
-        (session) => session.id !== signedIn.session && isChosen(session),
-        farewellBy(services, call, id)
-      )
-      if (ended > 0) {
-        yield* noteOf(services, call, { _tag: "AccountChanged", account: id, change: "signed_out", by: id })
-      }
-      if (form.get("action") === "end-others") return backTo(call, section, "others-ended")
-      return backTo(call, section, ended === 0 ? "session-gone" : "session-ended")
-    })
+const end = Effect.fnUntraced(function* (inside: Inside, form: Parameters) {
+  const id = form.get("id")
+  const ended = yield* endAmongOthers(inside, (session) => sessionMark(session) === id)
+  return backTo(inside.call, section, ended === 0 ? "session-gone" : "session-ended")
+})
+
+const endAllOthers = (inside: Inside) =>
+  Effect.as(
+    endAmongOthers(inside, () => true),
+    backTo(inside.call, section, "others-ended")
   )
+
+export const sessionsEndpoint = sectionEndpoint(section, { show, others: { end, "end-others": endAllOthers } })

@@ -276,7 +276,7 @@ export const arrange = Effect.fnUntraced(function* (
       "clients",
       [
         get(`${at}/settings/clients?q=led&after=x`, as),
-        post(`${at}/settings/clients`, { csrf, action: "disable", id: "x", q: "led" }, as)
+        post(`${at}/settings/clients?q=led`, { csrf, action: "disable", id: "x" }, as)
       ]
     ],
     [

@@ -129,7 +129,7 @@ const [standard, fapi2] = [
   profileOf({ members: {} }, { profile: "fapi2" })
 ]
 
-const noClients = { search: "", clients: [], resources: [], profiles, paging: { isContinued: false } }
+const noClients = { search: "", clients: [], resources: [], profiles, paging: {} }
 
 const asking = (
   say: Say,
@@ -261,9 +261,8 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "confirm-password",
       passwordPage(place, {
         account: say("ada@northwind.example"),
-        action: say("/t/northwind/settings/keys"),
+        address: say("/t/northwind/settings/keys"),
         fields: { action: "create", name: say("Nightly export"), csrf: say("csrf-value") },
-        cancel: say("/t/northwind/settings/keys"),
         problem: say("This is not your current password.")
       })
     ],
@@ -271,25 +270,20 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "confirm-password-first",
       passwordPage(place, {
         account: say("ada@northwind.example"),
-        action: say("/t/northwind/settings/keys"),
-        fields: { action: "create", csrf: say("csrf-value") },
-        cancel: say("/t/northwind/settings/keys")
+        address: say("/t/northwind/settings/keys"),
+        fields: { action: "create", csrf: say("csrf-value") }
       })
     ],
     ["set-up", setUpPage(place, account)],
-    [
-      "set-up-problem",
+    ...(["name", "email", "password", "form"] as const).map((field): readonly [string, Document] => [
+      `set-up-problem-${field}`,
       setUpPage(place, {
         ...account,
         name: say("Ada"),
         email: say("ada@northwind"),
-        problems: {
-          email: say("This does not look like an email address."),
-          password: say("This is too short: use at least 12 characters."),
-          form: say("Two answers need another look.")
-        }
+        problem: { field, text: say("This needs another look.") }
       })
-    ],
+    ]),
     [
       "accept-invite",
       acceptInvitePage(place, {
@@ -490,39 +484,26 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           },
           { mark: "three", since: before(12 * day), lastUsedAt: before(11 * day), isHere: false }
         ],
-        paging: { isContinued: false, nextCursor: say("next") }
+        paging: { nextCursor: say("next") }
       })
     ],
-    [
-      "settings-profile-problem",
+    ...(["name", "current_password", "new_password", "form"] as const).map((field): readonly [string, Document] => [
+      `settings-profile-problem-${field}`,
       profilePage(place, visitor(say, "owner", { kind: "problem", text: say("Your password was not changed.") }), {
+        ...(field === "form" ? {} : { name: say("Ada Lovelace") }),
         email: say("ada@northwind.example"),
         passwordLength: 12,
-        problems: {
-          name: say("A name has at most 100 characters."),
-          currentPassword: say("This is not your current password."),
-          newPassword: say("This is too short: use at least 12 characters."),
-          form: say("Two answers need another look.")
-        }
-      })
-    ],
-    ...(["currentPassword", "newPassword"] as const).map((field): readonly [string, Document] => [
-      `settings-profile-${field}`,
-      profilePage(place, owner, {
-        name: say("Ada Lovelace"),
-        email: say("ada@northwind.example"),
-        passwordLength: 12,
-        problems: { [field]: say("This is not it.") }
+        problem: { field, text: say("This is not it.") }
       })
     ]),
     [
       "settings-sessions-alone",
       sessionsPage(place, owner, {
         sessions: [{ mark: "one", since: before(3 * day), lastUsedAt: before(hour), isHere: true }],
-        paging: { isContinued: false }
+        paging: {}
       })
     ],
-    ["settings-sessions-end", sessionsPage(place, owner, { sessions: [], paging: { isContinued: true } })],
+    ["settings-sessions-end", sessionsPage(place, owner, { sessions: [], paging: { after: say("before") } })],
     [
       "settings-apps",
       connectedAppsPage(place, owner, {
@@ -553,23 +534,20 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             since: before(day)
           }
         ],
-        paging: { isContinued: true, nextCursor: say("cursor&=2") }
+        paging: { after: say("before"), nextCursor: say("cursor&=2") }
       })
     ],
-    [
-      "settings-apps-empty",
-      connectedAppsPage(place, visitor(say, "member"), { apps: [], paging: { isContinued: false } })
-    ],
+    ["settings-apps-empty", connectedAppsPage(place, visitor(say, "member"), { apps: [], paging: {} })],
     [
       "settings-apps-elsewhere",
-      connectedAppsPage(place, { ...owner, accountsElsewhere: true }, { apps: [], paging: { isContinued: true } })
+      connectedAppsPage(place, { ...owner, accountsElsewhere: true }, { apps: [], paging: { after: say("before") } })
     ],
     [
       "settings-keys",
       apiKeysPage(place, owner, {
         keys: keys(say),
         scopes: ["api", "profile"],
-        paging: { isContinued: false, nextCursor: say("next") }
+        paging: { nextCursor: say("next") }
       })
     ],
     [
@@ -577,7 +555,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       apiKeysPage(place, visitor(say, "owner", { kind: "done", text: say("Your key is made.") }), {
         keys: keys(say).slice(0, 1),
         scopes: ["api"],
-        paging: { isContinued: false },
+        paging: {},
         made: {
           name: say("Nightly export"),
           key: say(`tss_ak_${"Zk3qAb9-".repeat(14)}`),
@@ -590,7 +568,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       apiKeysPage(place, owner, {
         keys: "unread",
         scopes: [],
-        paging: { isContinued: false },
+        paging: {},
         made: { name: say("Nightly export"), key: say(`tss_ak_${"Zk3qAb9-".repeat(14)}`) }
       })
     ],
@@ -599,7 +577,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       apiKeysPage(place, owner, {
         keys: [],
         scopes: ["api", "profile"],
-        paging: { isContinued: false },
+        paging: {},
         form: {
           name: say("x"),
           expires: "never",
@@ -614,7 +592,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       apiKeysPage(place, owner, {
         keys: [],
         scopes: ["api", "profile", "a.scope.with-a-long-name:read", "orders:write"],
-        paging: { isContinued: false },
+        paging: {},
         form: {
           name: say("Nightly export"),
           expires: "90d",
@@ -659,7 +637,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         ],
         resources: ["https://api.example.com", "https://mcp.example.com/mcp"],
         profiles,
-        paging: { isContinued: false, nextCursor: say("c2") }
+        paging: { nextCursor: say("c2") }
       })
     ],
     [
@@ -669,10 +647,10 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         clients: [asking(say, "allowed"), asking(say, "refused")],
         resources: [],
         profiles,
-        paging: { isContinued: false },
+        paging: {},
         waiting: {
           clients: [asking(say, "waiting"), asking(say, "waiting", null)],
-          paging: { isContinued: false, nextCursor: say("c3") }
+          paging: { nextCursor: say("c3") }
         }
       })
     ],
@@ -697,7 +675,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         search: say("x7KqP0Xw91aaZk3q7LmN2v"),
         clients: [{ ...asking(say, "allowed"), serves: "https://gone.example.com" }],
         resources: ["https://api.example.com"],
-        paging: { isContinued: true },
+        paging: { after: say("before") },
         made: { name: say("Nightly reports"), secret: say("tsr_cs_Zk3qAb9-Zk3qAb9-") }
       })
     ],
@@ -706,7 +684,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       clientsPage(place, owner, {
         ...noClients,
         profiles: profiles.slice(0, 1),
-        waiting: { clients: [], paging: { isContinued: true, nextCursor: say("c4") } },
+        waiting: { clients: [], paging: { after: say("before"), nextCursor: say("c4") } },
         named: { typed: "", client: undefined }
       })
     ],
@@ -714,8 +692,8 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "settings-clients-end",
       clientsPage(place, owner, {
         ...noClients,
-        waiting: { clients: [], paging: { isContinued: true } },
-        paging: { isContinued: true }
+        waiting: { clients: [], paging: { after: say("before") } },
+        paging: { after: say("before") }
       })
     ],
     [
@@ -738,7 +716,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           }
         ],
         scopes: ["api", "profile"],
-        paging: { isContinued: false, nextCursor: say("https://orders.northwind.example/a") }
+        paging: { nextCursor: say("https://orders.northwind.example/a") }
       })
     ],
     [
@@ -756,7 +734,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           { at: say("https://c.example"), name: say("C"), accessTokenTtl: 60_000, byOwner: true }
         ],
         scopes: [],
-        paging: { isContinued: true },
+        paging: { after: say("before") },
         form: {
           at: say("https://d.example"),
           name: say("?"),
@@ -771,7 +749,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       resourcesPage(place, owner, {
         resources: [],
         scopes: ["api", "profile", "a.scope.with-a-long-name:read"],
-        paging: { isContinued: false },
+        paging: {},
         form: {
           at: say("orders.northwind.example"),
           name: say("Orders"),
@@ -788,7 +766,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         takes: "some",
         hosts: say("claude.ai tools.northwind.example"),
         blocked: [say("evil.example"), say("a-host-with-a-rather-long-name.of-many-labels.northwind.example:8443")],
-        paging: { isContinued: false, nextCursor: say("evil.example") }
+        paging: { nextCursor: say("evil.example") }
       })
     ],
     [
@@ -798,7 +776,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         takes: "none",
         hosts: say("https://claude.ai"),
         blocked: [],
-        paging: { isContinued: true },
+        paging: { after: say("before") },
         problem: { field: "hosts", text: say("Enter hosts.") }
       })
     ],
@@ -809,7 +787,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         takes: "any",
         hosts: "",
         blocked: [],
-        paging: { isContinued: false },
+        paging: {},
         problem: { field: "host", text: say("Enter a host."), host: say("https://evil.example/x") }
       })
     ],
@@ -821,7 +799,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           { byOwner: false, trusted: issuer(say, { people: "made", domains: ["northwind.example"], takes: "any" }) }
         ],
         scopes: ["api", "profile"],
-        paging: { isContinued: false },
+        paging: {},
         action: "add"
       })
     ],
@@ -842,7 +820,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           }
         ],
         scopes: [],
-        paging: { isContinued: true, nextCursor: say("https://login.northwind.example") },
+        paging: { after: say("before"), nextCursor: say("https://login.northwind.example") },
         action: "add",
         form: {
           issuer: say("login.northwind.example"),
@@ -862,7 +840,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       issuersPage(place, owner, {
         issuers: [],
         scopes: ["api", "profile"],
-        paging: { isContinued: false },
+        paging: {},
         action: "change",
         form: {
           issuer: say("https://login.northwind.example"),
@@ -892,25 +870,28 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             places: []
           }
         ],
-        paging: { isContinued: false },
-        invites: [
-          {
-            id: say("i1"),
-            email: say("grace@northwind.example"),
-            role: "member",
-            createdAt: before(2 * hour),
-            expiresAt: later(now, 6 * day)
-          },
-          { id: say("i2"), role: "owner", createdAt: before(2 * hour), expiresAt: later(now, 6 * day) }
-        ]
+        paging: {},
+        invites: {
+          rows: [
+            {
+              id: say("i1"),
+              email: say("grace@northwind.example"),
+              role: "member",
+              createdAt: before(2 * hour),
+              expiresAt: later(now, 6 * day)
+            },
+            { id: say("i2"), role: "owner", createdAt: before(2 * hour), expiresAt: later(now, 6 * day) }
+          ],
+          paging: { nextCursor: say("i2") }
+        }
       })
     ],
     [
       "settings-members-made-open",
       membersPage(place, owner, {
         members: [],
-        paging: { isContinued: false },
-        invites: [],
+        paging: {},
+        invites: { rows: [], paging: {} },
         made: { link: say("https://auth.northwind.example/invite?token=Zk3qAb9-"), expiresAt: later(now, 7 * day) }
       })
     ],
@@ -918,8 +899,8 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "settings-members-made",
       membersPage(place, owner, {
         members: [],
-        paging: { isContinued: true },
-        invites: [],
+        paging: { after: say("before") },
+        invites: { rows: [], paging: { after: say("earlier") } },
         made: {
           link: say("http://127.0.0.1:3000/t/northwind/invite?token=Zk3qAb9-Zk3qAb9-Zk3qAb9-Zk3qAb9-"),
           email: say("grace@northwind.example"),

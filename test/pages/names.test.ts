@@ -29,10 +29,10 @@ const member = (name: string) => ({
 })
 
 const visitor = { account: "bea@example.com", role: "owner", csrf: "", now } as const
-const paging = { isContinued: false }
+const paging = {}
 
 const members = (name: string): Document =>
-  membersPage(place, visitor, { members: [member(name)], paging, invites: [] })
+  membersPage(place, visitor, { members: [member(name)], paging, invites: { rows: [], paging } })
 
 const consent: Document = consentPage(place, {
   client: { id: "x", name: turned, redirectUri: "https://app.example/", registeredItself: true },
@@ -119,7 +119,7 @@ test.each<readonly [string, Document]>([
     membersPage(place, visitor, {
       members: twice((id) => ({ ...member("Ada"), id, email: `ada@${id}.example` })),
       paging,
-      invites: twice(invite)
+      invites: { rows: twice(invite), paging }
     })
   ],
   [

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { lookedAtMost } from "../../core/engine/lists.ts"
+import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import { ClientId, grantIdOf, idLength } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
@@ -12,7 +13,7 @@ import { header, hiddenFields } from "../given/flow.ts"
 import { emptyList, fieldProblems, noticeOn, typedOn } from "../given/page.ts"
 import { t0 } from "../given/World.ts"
 import { addAccount, Browser, type House, inHouse } from "../people/House.ts"
-import { shownOn } from "./given.ts"
+import { nextOf, shownOn } from "./given.ts"
 
 const signedIn = Effect.fnUntraced(function* (house: House, email = "ada@example.com") {
   const browser = new Browser(house)
@@ -309,12 +310,12 @@ describe("the members", () => {
       })
     ))
 
-  test("see a hundred invitations at most", () =>
+  test("see every open invitation, some on each page, and go on from there once they have withdrawn one", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
         const owner = yield* signedIn(house)
-        for (let made = 0; made < 101; made++) {
+        for (let made = 0; made < 130; made++) {
           yield* house.accounts.links.make(house.workspace.id, (id) => ({
             _tag: "Invitation",
             id,
@@ -326,8 +327,25 @@ describe("the members", () => {
             expiresAt: Instant.make(t0 + 3_600_000)
           }))
         }
-        const { body } = yield* owner.get("/settings/members")
-        expect(body.match(/value="withdraw"/g)).toHaveLength(100)
+        const invitesOn = ({ body }: HttpResponse) =>
+          body.match(/(?<=value="withdraw"><input type="hidden" name="id" value=")[^"]*/g) ?? []
+        const pages: Array<HttpResponse> = []
+        for (
+          let next: string | undefined = "/settings/members";
+          next !== undefined;
+          next = nextOf(pages.at(-1) ?? expect.unreachable())
+        ) {
+          pages.push(yield* owner.get(next))
+        }
+        const shown = pages.map((page) => invitesOn(page).length)
+        expect(shown).toEqual([shownMost, shownMost, shownMost, shownMost, shownMost, 5])
+        expect(new Set(pages.flatMap(invitesOn)).size).toBe(130)
+
+        const [first = "", ...others] = invitesOn(pages[2] ?? expect.unreachable())
+        const address = nextOf(pages[1] ?? expect.unreachable()) ?? ""
+        const { csrf = "" } = hiddenFields(pages[2]?.body ?? "")
+        const done = yield* owner.send("POST", address, { csrf, action: "withdraw", id: first })
+        expect(invitesOn(yield* owner.get(header(done, "location") ?? "")).slice(0, 24)).toEqual(others)
       })
     ))
 

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { Effect, Layer } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { createKey } from "../../core/engine/administerGrants.ts"
+import { blockClientHost } from "../../core/engine/administerWorkspace.ts"
 import { shownMost } from "../../core/engine/lists.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
@@ -9,8 +10,9 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { currentInstant, later } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { registerClient, signInToApp } from "../given/flow.ts"
+import { noticeOn } from "../given/page.ts"
 import { addAccount, Browser, inHouse, isSignedIn } from "../people/House.ts"
-import { accountSections, idsOn, inSettings, look, nextOf, sections } from "./given.ts"
+import { accountSections, follow, idsOn, inSettings, look, nextOf, post, sections } from "./given.ts"
 
 /** A store that counts what its lists give. */
 const counting = () => {
@@ -51,6 +53,42 @@ test("a page of settings reads one list, and of it no more than it shows and the
     { store }
   )
 })
+
+test("a form of a later page leads back to that page", () =>
+  inSettings((world) =>
+    Effect.gen(function* () {
+      for (let n = 0; n < 2 * shownMost; n++) {
+        const client = yield* registerClient(world, { client_name: `Client ${n}` })
+        yield* signInToApp(world, client, {}, "owner")
+        yield* createKey(world.services, byOwner(world), { name: `Key ${n}`, lasts: undefined })
+        yield* blockClientHost(world.services, byOwner(world), world.workspace, `host-${n}.example`)
+      }
+      const acts = [
+        ["keys", "revoke", "id"],
+        ["apps", "revoke", "id"],
+        ["clients", "delete", "id"],
+        ["clients", "enable", "id", "?q=client"],
+        ["documents", "unblock", "host"]
+      ] as const
+      for (const [section, action, field, query = ""] of acts) {
+        const listed = (page: HttpResponse) =>
+          new Set(
+            [...page.body.matchAll(new RegExp(`name="${field}" value="([^"]*)"`, "g"))].map(([, value = ""]) => value)
+          )
+        const second = nextOf(yield* look(world, "owner", section, query)) ?? expect.unreachable()
+        const page = yield* world.send("GET", second, { as: "owner" })
+        // As the page has it.
+        const [, address = ""] = /<form method="post" action="([^"]*)" class="confirm-body">/.exec(page.body) ?? []
+        const [, asked = ""] = address.replaceAll("&amp;", "&").split("?")
+        const [one = "", ...others] = listed(page)
+        const answer = yield* post(world, "owner", section, { action, [field]: one }, `?${asked}`)
+        const back = yield* follow(world, "owner", answer)
+        expect([section, noticeOn(back)]).toEqual([section, "done"])
+        const left = action === "enable" ? [one, ...others] : others
+        expect([section, ...listed(back)].slice(0, shownMost)).toEqual([section, ...left].slice(0, shownMost))
+      }
+    })
+  ))
 
 test("so does a page about accounts, and that of members the open invitations, all of which it shows", () => {
   const { listed, storage } = counting()

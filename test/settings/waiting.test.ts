@@ -199,7 +199,7 @@ describe("clients that ask for access without a person", () => {
           expect([...found.matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id)).toEqual([client.id, client.id])
           expect(writes(world)).toEqual([])
           const asked = askedOn(found)
-          const answer = yield* post(world, "owner", "clients", { action: "approve", id: client.id, asked, q: "" })
+          const answer = yield* post(world, "owner", "clients", { action: "approve", id: client.id, asked })
           expect(noticeOn(yield* follow(world, "owner", answer))).toBe("done")
           expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
           const key = Option.getOrThrow(readClientKey(client.id))
