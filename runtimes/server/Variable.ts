@@ -1,5 +1,5 @@
 import { Config, Duration, Effect, Option, Redacted, Result, Schema } from "effect"
-import { day } from "../../core/rules/Instant.ts"
+import { day, hour, minute } from "../../core/rules/Instant.ts"
 
 /** The server can't start like this. One line for each thing that is wrong, and none of them holds a value. */
 export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSettings", {
@@ -111,7 +111,13 @@ const century = 36_500 * day
 /** A timer has 31 bits: beyond them it goes off at once. */
 const longestTimer = 24 * day
 
-const inUnits = (millis: number): string => (millis === 1000 ? "1 second" : `${millis} millis`)
+const units = { day, hour, minute, second: 1000, milli: 1 }
+
+/** In the largest unit that it is a whole number of, as a variable takes it. */
+const inUnits = (millis: number): string => {
+  const [unit, size] = Object.entries(units).find(([, size]) => millis % size === 0) ?? ["milli", 1]
+  return `${millis / size} ${unit}${millis === size ? "" : "s"}`
+}
 
 /** In whole milliseconds. `0` needs no unit. */
 export const durationOf = (
@@ -121,7 +127,7 @@ export const durationOf = (
   most: number = century
 ): Variable<number> => ({
   name,
-  expected: `${least > 0 ? `a duration of at least ${inUnits(least)} and` : "0, or a duration of"} at most ${most / day} days, such as "90 seconds", "15 minutes" or "30 days"`,
+  expected: `${least > 0 ? `a duration of at least ${inUnits(least)} and` : "0, or a duration of"} at most ${inUnits(most)}, such as "90 seconds", "15 minutes" or "30 days"`,
   read: (text) => {
     // The type of an input is a template of its units; a text that does not fit it is what fails here.
     const parsed = text === "0" ? Option.some(Duration.zero) : Duration.fromInput(text.trim() as Duration.Input)

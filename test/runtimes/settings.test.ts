@@ -236,6 +236,18 @@ describe("settings", () => {
     for (const complaint of complaints) expect(complaint).toMatch(/^[A-Z_]+: expected \S[^\n]*$/)
   })
 
+  test("name the least duration as a person writes it, and take it as it is named", () => {
+    for (const [name, least] of [
+      ["DEVICE_CODE_TTL", "1 minute"],
+      ["CODE_TTL", "1 second"],
+      ["STORAGE_TIMEOUT", "100 millis"]
+    ] as const) {
+      const [said = ""] = complaintsOf({ [name]: "soon" })
+      expect([name, /of at least (\d+ [a-z]+) and/.exec(said)?.[1]]).toEqual([name, least])
+      expect(complaintsOf({ [name]: least })).toEqual([])
+    }
+  })
+
   test("take a factor of the rate limits that is a number within its bounds", () => {
     const factorOf = (text: string) => settingsOf({ RATE_LIMITS: text }).rateLimits
     expect(factorOf("on")).toBe(true)
