@@ -22,7 +22,7 @@ export const reasonOf = (fault: Fault): string | null => {
 export const refused = (audit: Audit["Service"], call: Call, fault: Fault): Effect.Effect<void> => {
   const reason = reasonOf(fault)
   const noted = { requestId: call.requestId, endpoint: call.endpoint, refusal: fault._tag, reason }
-  if (fault._tag === "StorageUnavailable") return Effect.logError("the storage did not answer", noted)
+  if (fault._tag === "StorageUnavailable") return Effect.logError(`the ${fault.of ?? "storage"} did not answer`, noted)
   const record = (event: AuditEvent) =>
     audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
   const told = () =>

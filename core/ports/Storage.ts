@@ -81,7 +81,9 @@ export class Taken extends Schema.TaggedError<Taken>()("Taken", { id: Schema.Str
  */
 export class StorageUnavailable extends Schema.TaggedError<StorageUnavailable>()("StorageUnavailable", {
   outcome: Schema.Literals(["not_done", "unknown"]),
-  message: Schema.String
+  message: Schema.String,
+  /** It was no store, but what a host keeps of its people. */
+  of: Schema.optionalKey(Schema.Literal("host"))
 }) {}
 
 /** Writes to records of a kind that were there already: replaced, removed or swept. It goes on while it is looked at. */

@@ -124,7 +124,7 @@ interface HostAssertion {
 const away = (option: string, cause: unknown) =>
   Effect.andThen(
     Effect.logError(`${option} failed`, cause),
-    Effect.fail(new StorageUnavailable({ outcome: "not_done", message: `${option} failed` }))
+    Effect.fail(new StorageUnavailable({ outcome: "not_done", message: `${option} failed`, of: "host" }))
   )
 
 const asked = <A>(option: string, ask: () => A | Promise<A>): Effect.Effect<A, StorageUnavailable> =>
