@@ -122,122 +122,22 @@ export const AuditLine = Schema.Union([
 
 export type AuditLine = typeof AuditLine.Type
 
-type Told = AuditLine extends infer Line ? (Line extends AuditLine ? Omit<Line, keyof typeof who> : never) : never
+/** Members that the stream names otherwise: whoever did it is its actor. */
+interface Names {
+  readonly _tag: "event"
+  readonly by: "actor"
+  readonly user: "actor"
+  readonly why: "reason"
+}
 
-const by = (actor: string | undefined) => (actor === undefined ? {} : { actor })
+type Renamed<Event> = Event extends unknown
+  ? { readonly [Name in keyof Event as Name extends keyof Names ? Names[Name] : Name]: Event[Name] }
+  : never
 
-const told = (event: AuditEvent): Told => {
-  switch (event._tag) {
-    case "ClientRegistered":
-      return {
-        event: event._tag,
-        client: event.client,
-        ...(event.identifier === undefined ? {} : { identifier: event.identifier }),
-        ...by(event.by)
-      }
-    case "ClientHostBlocked":
-    case "ClientHostUnblocked":
-      return { event: event._tag, host: event.host, actor: event.by }
-    case "ClientChanged":
-      return { event: event._tag, client: event.client, change: event.change, ...by(event.by) }
-    case "ClientDeleted":
-      return { event: event._tag, client: event.client, ...by(event.by) }
-    case "ConsentGiven":
-      return {
-        event: event._tag,
-        client: event.client,
-        grant: event.grant,
-        scope: event.scope,
-        actor: event.user,
-        ...(event.place === undefined ? {} : { place: event.place }),
-        ...(event.device === undefined ? {} : { device: event.device }),
-        ...(event.remembered === undefined ? {} : { remembered: event.remembered })
-      }
-    case "ConsentDenied":
-      return { event: event._tag, client: event.client, actor: event.user }
-    case "TokensIssued":
-      return {
-        event: event._tag,
-        client: event.client,
-        grant: event.grant,
-        grantType: event.grantType,
-        scope: event.scope,
-        ...(event.secret === undefined ? {} : { secret: event.secret })
-      }
-    case "OlderSecretUsed":
-      return { event: event._tag, client: event.client, endpoint: event.endpoint, secret: event.secret }
-    case "RefreshRetried":
-      return {
-        event: event._tag,
-        client: event.client,
-        grant: event.grant,
-        network: event.network,
-        userAgent: event.userAgent
-      }
-    case "GrantRevoked":
-      return { event: event._tag, grant: event.grant, reason: event.why, ...by(event.by) }
-    case "TokenRevoked":
-      return {
-        event: event._tag,
-        grant: event.grant,
-        client: event.client,
-        ...(event.secret === undefined ? {} : { secret: event.secret })
-      }
-    case "WorkspaceMoved":
-      return { event: event._tag, from: event.from, to: event.to, actor: event.by }
-    case "WorkspaceChanged":
-      return { event: event._tag, change: event.change, actor: event.by }
-    case "SigningKeysChanged":
-      return { event: event._tag, change: event.change, key: event.key, actor: event.by }
-    case "LogoutCallGivenUp":
-      return { event: event._tag, client: event.client, reason: event.why }
-    case "KeyCreated":
-    case "KeyRevoked":
-      return { event: event._tag, grant: event.grant, actor: event.by }
-    case "ClientDocumentsChanged":
-      return { event: event._tag, hosts: event.hosts, actor: event.by }
-    case "IssuerTrusted":
-    case "IssuerChanged":
-    case "IssuerRemoved":
-      return { event: event._tag, issuer: event.issuer, actor: event.by }
-    case "ResourceAdded":
-    case "ResourceRemoved":
-      return { event: event._tag, resource: event.resource, actor: event.by }
-    case "AccountChanged":
-      return {
-        event: event._tag,
-        account: event.account,
-        change: event.change,
-        actor: event.by,
-        ...(event.role === undefined ? {} : { role: event.role }),
-        ...(event.place === undefined ? {} : { place: event.place })
-      }
-    case "AccountRefused":
-      return {
-        event: event._tag,
-        change: event.change,
-        reason: event.reason,
-        ...(event.account === undefined ? {} : { account: event.account }),
-        ...by(event.by)
-      }
-    case "SignedIn":
-    case "SignedOut":
-      return { event: event._tag, account: event.account }
-    case "SignInFailed":
-      return {
-        event: event._tag,
-        reason: event.reason,
-        ...(event.account === undefined ? {} : { account: event.account })
-      }
-    case "Refused":
-      return {
-        event: event._tag,
-        endpoint: event.endpoint,
-        refusal: event.refusal,
-        reason: event.reason,
-        ...(event.count === undefined ? {} : { count: event.count })
-      }
-  }
+const told = (given: AuditEvent): Renamed<AuditEvent> => {
+  const { _tag: event, by, user = by, why, ...same }: { readonly [Name in keyof Names]?: string } = given
+  // Each member is there under the name that it has in the stream; JSON leaves out what is undefined.
+  return { event, actor: user, reason: why, ...same } as Renamed<AuditEvent>
 }
 
 export const lineOf = ({ at, event, requestId, workspace }: AuditEntry): AuditLine => ({
