@@ -28,9 +28,23 @@ import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant, minute } from "../../core/rules/Instant.ts"
 import { type Policy, ProfileName } from "../../core/rules/Policy.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
+import { sanitizeName } from "../../core/rules/sanitizeName.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, opened, WorkspaceFlag } from "./administration.ts"
-import { type CommandFailed, facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
+import {
+  type CommandFailed,
+  examples,
+  facts,
+  json,
+  misused,
+  notFound,
+  print,
+  refused,
+  switchFlag,
+  table,
+  textFlag,
+  timeText
+} from "./output.ts"
 
 const authMethods = clientAuths.map(({ name }) => name)
 
@@ -176,26 +190,17 @@ const create = Command.make(
       ),
       Flag.optional
     ),
-    scope: Flag.String("scope").pipe(
-      Flag.withDescription("The most that it may be granted, separated by spaces"),
-      Flag.optional
-    ),
-    jwks: Flag.String("jwks").pipe(
-      Flag.withDescription("A file with the public keys that it signs with, for --auth-method private_key_jwt"),
-      Flag.optional
-    ),
-    jwksUri: Flag.String("jwks-uri").pipe(
-      Flag.withDescription("The https address where these keys are, instead of --jwks"),
-      Flag.optional
-    ),
-    metadata: Flag.String("metadata").pipe(
-      Flag.withDescription("A JSON file with more of its registration, such as post_logout_redirect_uris"),
-      Flag.optional
-    ),
+    scope: textFlag("scope", "The most that it may be granted, separated by spaces"),
+    jwks: textFlag("jwks", "A file with the public keys that it signs with, for --auth-method private_key_jwt"),
+    jwksUri: textFlag("jwks-uri", "The https address where these keys are, instead of --jwks"),
+    metadata: textFlag("metadata", "A JSON file with more of its registration, such as post_logout_redirect_uris"),
     json
   },
   (given) =>
     administer(function* ({ auditContext, services, workspace }) {
+      // A client may register without a name; one of an owner's is to be known by it.
+      if (sanitizeName(given.name, 1) === undefined)
+        return yield* misused("Give the client a name that people can read.")
       const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readJsonFile(given.jwks.value) }
       const request = {
         ...(Option.isNone(given.metadata) ? {} : yield* readMembers(services, given.metadata.value)),
@@ -227,17 +232,12 @@ const create = Command.make(
     })
 ).pipe(
   Command.withDescription("Register a client"),
-  Command.withExamples([
-    { command: 'tessera client create --name "Nightly job" --grant-type client_credentials' },
-    { command: "tessera client create --name App --redirect-uri https://app.example/callback --auth-method none" },
-    {
-      command:
-        "tessera client create --name Billing --grant-type client_credentials --auth-method private_key_jwt --jwks keys.json"
-    },
-    {
-      command: "tessera client create --name App --redirect-uri https://app.example/callback --metadata more.json"
-    }
-  ])
+  examples(
+    'tessera client create --name "Nightly job" --grant-type client_credentials',
+    "tessera client create --name App --redirect-uri https://app.example/callback --auth-method none",
+    "tessera client create --name Billing --grant-type client_credentials --auth-method private_key_jwt --jwks keys.json",
+    "tessera client create --name App --redirect-uri https://app.example/callback --metadata more.json"
+  )
 )
 
 const switched = (name: "disable" | "enable", description: string) =>
@@ -268,7 +268,7 @@ const accessTokens = Command.make("access-tokens", { id, format, json }, (given)
   })
 ).pipe(
   Command.withDescription("Choose how a client's access tokens are written: for this server alone, or as JWTs"),
-  Command.withExamples([{ command: "tessera client access-tokens 3hGTh17jXbC0aVd9kQ2LmA jwt" }])
+  examples("tessera client access-tokens 3hGTh17jXbC0aVd9kQ2LmA jwt")
 )
 
 const profileName = Argument.Literals("profile", ProfileName.literals).pipe(
@@ -289,7 +289,7 @@ const profile = Command.make("profile", { id, profile: profileName, json }, (giv
   })
 ).pipe(
   Command.withDescription("Choose what a client is held to; only an owner loosens it"),
-  Command.withExamples([{ command: "tessera client profile CLIENT_ID fapi2" }])
+  examples("tessera client profile CLIENT_ID fapi2")
 )
 
 const exchange = Command.make(
@@ -323,7 +323,7 @@ const exchange = Command.make(
     })
 ).pipe(
   Command.withDescription("Let an API exchange the access tokens that it is sent, to call another API (RFC 8693)"),
-  Command.withExamples([{ command: "tessera client exchange CLIENT_ID https://orders.example.com" }])
+  examples("tessera client exchange CLIENT_ID https://orders.example.com")
 )
 
 const outlivingAdvice = ({ accessTtl }: Policy): ReadonlyArray<string> =>
@@ -401,10 +401,7 @@ const newSecret = Command.make(
         ...secretLines(made.live)
       ])
     })
-).pipe(
-  Command.withDescription("Make another secret"),
-  Command.withExamples([{ command: 'tessera client secret new CLIENT_ID --keep "7 days"' }])
-)
+).pipe(Command.withDescription("Make another secret"), examples('tessera client secret new CLIENT_ID --keep "7 days"'))
 
 const listSecrets = Command.make("list", { id, json }, (given) =>
   administer(function* ({ services, workspace }) {
@@ -420,10 +417,7 @@ const drop = Command.make(
   "drop",
   {
     id,
-    newer: Flag.Boolean("newer").pipe(
-      Flag.withDescription("The newer one, if nobody has seen it; the older one then goes on without an end"),
-      Flag.withDefault(false)
-    ),
+    newer: switchFlag("newer", "The newer one, if nobody has seen it; the older one then goes on without an end"),
     json
   },
   (given) =>
@@ -472,7 +466,7 @@ const block = Command.make("block", { host, json }, (given) =>
   })
 ).pipe(
   Command.withDescription("Take no metadata document of a host any more, and end what its clients have"),
-  Command.withExamples([{ command: "tessera client block app.example" }])
+  examples("tessera client block app.example")
 )
 
 const unblock = Command.make("unblock", { host, json }, (given) =>

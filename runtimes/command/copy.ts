@@ -7,7 +7,18 @@ import { Storage, StorageScan } from "../../core/ports/Storage.ts"
 import { sealKeyFileOf } from "../server/SealKeyFile.ts"
 import { readOpening } from "../server/StorageSettings.ts"
 import { lookAt } from "./administration.ts"
-import { type CommandFailed, failed, json, misused, notFound, print, refused, table } from "./output.ts"
+import {
+  type CommandFailed,
+  examples,
+  failed,
+  json,
+  misused,
+  notFound,
+  print,
+  refused,
+  switchFlag,
+  table
+} from "./output.ts"
 import { bringUpToDate } from "./upkeep.ts"
 
 const store = (side: "from" | "to", description: string) =>
@@ -18,9 +29,9 @@ const store = (side: "from" | "to", description: string) =>
     Flag.withFallbackConfig(Config.Redacted(`COPY_${side.toUpperCase()}`))
   )
 
-const overwrite = Flag.Boolean("overwrite").pipe(
-  Flag.withDescription("Make the target what the source is, even if that changes or removes what it holds"),
-  Flag.withDefault(false)
+const overwrite = switchFlag(
+  "overwrite",
+  "Make the target what the source is, even if that changes or removes what it holds"
 )
 
 interface Place {
@@ -122,7 +133,5 @@ export const copy = Command.make(
   Command.withDescription(
     "Copy everything from one storage to another, verified by counts and digests. Stop the servers first: a code or refresh token that is spent at the source after it was copied would be good again at the target. A copy that was interrupted goes on where it was when it is run again"
   ),
-  Command.withExamples([
-    { command: "tessera copy --from sqlite:./data/tessera.db --to postgres://tessera@db.internal/tessera" }
-  ])
+  examples("tessera copy --from sqlite:./data/tessera.db --to postgres://tessera@db.internal/tessera")
 )

@@ -4,7 +4,7 @@ import { endAll } from "../../core/engine/administerGrants.ts"
 import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { administer, WorkspaceFlag } from "./administration.ts"
 import { readId } from "./client.ts"
-import { json, misused, print } from "./output.ts"
+import { examples, json, misused, print } from "./output.ts"
 
 const named = <A>(flag: Flag.Flag<A>, what: string) => flag.pipe(Flag.withDescription(what), Flag.optional)
 
@@ -37,7 +37,7 @@ const end = Command.make(
   Command.withDescription(
     "End what people allowed clients: all that the person, place and client named have in common"
   ),
-  Command.withExamples([{ command: "tessera grant end --user 5Xq0aVbW1uYt2mKc7nLd8g --place org_12" }])
+  examples("tessera grant end --user 5Xq0aVbW1uYt2mKc7nLd8g --place org_12")
 )
 
 export const grant = Command.make("grant").pipe(

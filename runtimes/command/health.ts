@@ -2,11 +2,11 @@ import { get, type IncomingMessage } from "node:http"
 import { get as getByTls } from "node:https"
 import { text } from "node:stream/consumers"
 import { Console, Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { hostInUrl } from "../server/Listen.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import { explain, failed } from "./output.ts"
+import { explain, failed, switchFlag } from "./output.ts"
 
 /** Where a server with these settings is found from the machine that it runs on. */
 export const localOrigin = ({ host, port, tls }: Settings): string => {
@@ -46,10 +46,7 @@ export const asked = (url: string, host: string): Effect.Effect<Answer | undefin
       })
   )
 
-const ready = Flag.Boolean("ready").pipe(
-  Flag.withDescription("Whether its storage answers and takes writes too, for a load balancer"),
-  Flag.withDefault(false)
-)
+const ready = switchFlag("ready", "Whether its storage answers and takes writes too, for a load balancer")
 
 const ask = Effect.fnUntraced(function* (whether: "alive" | "ready") {
   const settings = yield* readSettings

@@ -5,7 +5,7 @@ import { namesIn } from "../../core/rules/Scope.ts"
 import { keysTypedOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { administer, opened, WorkspaceFlag } from "./administration.ts"
 import { readJsonFile } from "./client.ts"
-import { json, misused, notFound, print, refused, table } from "./output.ts"
+import { examples, json, misused, notFound, print, refused, switchFlag, table, textFlag } from "./output.ts"
 
 const described = ({ clients, domains, issuer, keys, people, resources, scopes, takes }: TrustedIssuer) => ({
   issuer,
@@ -34,22 +34,19 @@ const whyNot: Readonly<Record<Exclude<BadIssuer["reason"], "trusted" | "full">, 
 
 /** Of both commands: how far it is trusted. */
 const terms = {
-  jwks: Flag.String("jwks").pipe(Flag.withDescription("A file with the public keys that it signs with"), Flag.optional),
-  jwksUri: Flag.String("jwks-uri").pipe(
-    Flag.withDescription("The https address where these keys are, instead of --jwks"),
-    Flag.optional
-  ),
+  jwks: textFlag("jwks", "A file with the public keys that it signs with"),
+  jwksUri: textFlag("jwks-uri", "The https address where these keys are, instead of --jwks"),
   client: several("client", "A client that may bring its assertions; all that may use them, without any"),
-  scope: Flag.String("scope").pipe(Flag.withDescription("The most that it can grant"), Flag.optional),
+  scope: textFlag("scope", "The most that it can grant"),
   resource: several("resource", "An API that it can grant access to; all, without any"),
   domain: several("domain", "A domain of the addresses that it speaks for, such as acme.example; all, without any"),
-  makePeople: Flag.Boolean("make-people").pipe(
-    Flag.withDescription("Make an account for each person that it names who has none; without it, they are refused"),
-    Flag.withDefault(false)
+  makePeople: switchFlag(
+    "make-people",
+    "Make an account for each person that it names who has none; without it, they are refused"
   ),
-  any: Flag.Boolean("any-assertion").pipe(
-    Flag.withDescription("Take also assertions that are made for no client (RFC 7523), not identity assertions alone"),
-    Flag.withDefault(false)
+  any: switchFlag(
+    "any-assertion",
+    "Take also assertions that are made for no client (RFC 7523), not identity assertions alone"
   )
 }
 
@@ -99,12 +96,9 @@ const add = Command.make("add", { address, ...terms, json }, (given) =>
   })
 ).pipe(
   Command.withDescription("Trust an issuer's assertions about people (RFC 7523, ID-JAG)"),
-  Command.withExamples([
-    {
-      command:
-        "tessera issuer add https://login.acme.example --jwks-uri https://login.acme.example/keys --domain acme.example"
-    }
-  ])
+  examples(
+    "tessera issuer add https://login.acme.example --jwks-uri https://login.acme.example/keys --domain acme.example"
+  )
 )
 
 const notTrusted = notFound("No owner has trusted it. What is configured stays.")
@@ -129,7 +123,7 @@ const change = Command.make("change", { address, ...terms, json }, (given) =>
   })
 ).pipe(
   Command.withDescription("Say anew how far an issuer is trusted; its keys stay where none are given"),
-  Command.withExamples([{ command: "tessera issuer change https://login.acme.example --scope api --make-people" }])
+  examples("tessera issuer change https://login.acme.example --scope api --make-people")
 )
 
 const list = Command.make("list", { json }, (given) =>

@@ -9,7 +9,7 @@ import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
-import { json, misused, notFound, print, table, timeText } from "./output.ts"
+import { examples, json, misused, notFound, print, switchFlag, table, textFlag, timeText } from "./output.ts"
 
 const apiKeysOf = ({ services, workspace }: Administration) =>
   Effect.map(
@@ -59,14 +59,8 @@ const create = Command.make(
       Flag.withSchema(Schema.DurationFromString),
       Flag.optional
     ),
-    scope: Flag.String("scope").pipe(
-      Flag.withDescription('The scopes that it opens, such as "api profile"; everything where this is left out'),
-      Flag.optional
-    ),
-    introspectOnly: Flag.Boolean("introspect-only").pipe(
-      Flag.withDescription("Open introspection and nothing else: the key of a resource server"),
-      Flag.withDefault(false)
-    ),
+    scope: textFlag("scope", 'The scopes that it opens, such as "api profile"; everything where this is left out'),
+    introspectOnly: switchFlag("introspect-only", "Open introspection and nothing else: the key of a resource server"),
     json
   },
   (given) =>
@@ -85,10 +79,10 @@ const create = Command.make(
     })
 ).pipe(
   Command.withDescription("Make an API key"),
-  Command.withExamples([
-    { command: 'tessera key create --name "Backup script" --scope api --expires "90 days"' },
-    { command: 'tessera key create --name "Billing API" --introspect-only' }
-  ])
+  examples(
+    'tessera key create --name "Backup script" --scope api --expires "90 days"',
+    'tessera key create --name "Billing API" --introspect-only'
+  )
 )
 
 const list = Command.make("list", { json }, (given) =>
@@ -131,7 +125,7 @@ const rotate = Command.make("rotate", { id, json }, (given) =>
   })
 ).pipe(
   Command.withDescription("Make a key of the same name and reach that lasts as long, and revoke the old one"),
-  Command.withExamples([{ command: "tessera key rotate 3hGTh17j" }])
+  examples("tessera key rotate 3hGTh17j")
 )
 
 const revoke = Command.make("revoke", { id, json }, (given) =>

@@ -1,5 +1,5 @@
 import { Console, type Effect, Schema } from "effect"
-import { Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import type { RegistrationFault } from "../../core/client/register.ts"
 import type { BadResource } from "../../core/engine/administerWorkspace.ts"
@@ -178,8 +178,19 @@ const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
   }
 }
 
+export const examples = (...commands: ReadonlyArray<string>) =>
+  Command.withExamples(commands.map((command) => ({ command })))
+
+/** A text that may be left out. */
+export const textFlag = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.withDescription(description), Flag.optional)
+
+/** Something to be done only where it is said. */
+export const switchFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
 /** For scripts: one JSON value on standard output, and nothing else there. */
-export const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON, for scripts"), Flag.withDefault(false))
+export const json = switchFlag("json", "Print JSON, for scripts")
 
 /** Names come from strangers: nothing that they hold may steer a terminal. */
 const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, "\ufffd")

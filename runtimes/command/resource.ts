@@ -4,7 +4,7 @@ import { addResource, removeResource } from "../../core/engine/administerWorkspa
 import { AccessTokenFormat, type ResourceDefinition } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { administer, opened, WorkspaceFlag } from "./administration.ts"
-import { json, notFound, print, table } from "./output.ts"
+import { examples, json, notFound, print, table, textFlag } from "./output.ts"
 
 const described = (one: ResourceDefinition, configured: boolean) => ({
   at: one.at,
@@ -21,14 +21,8 @@ const add = Command.make(
   "add",
   {
     at,
-    name: Flag.String("name").pipe(
-      Flag.withDescription("What people read on the consent page; its host where this is left out"),
-      Flag.optional
-    ),
-    scope: Flag.String("scope").pipe(
-      Flag.withDescription('The scopes that it takes, such as "orders:read"; all where this is left out'),
-      Flag.optional
-    ),
+    name: textFlag("name", "What people read on the consent page; its host where this is left out"),
+    scope: textFlag("scope", 'The scopes that it takes, such as "orders:read"; all where this is left out'),
     accessTokens: Flag.Literals("access-tokens", AccessTokenFormat.literals).pipe(
       Flag.withDescription("jwt: it verifies them itself, by the keys of /oauth/jwks; opaque: it asks this server"),
       Flag.optional
@@ -57,10 +51,10 @@ const add = Command.make(
     })
 ).pipe(
   Command.withDescription("List an API that tokens can be for, wherever it is"),
-  Command.withExamples([
-    { command: 'tessera resource add https://mcp.example.com --name "Tools" --scope "tools:read tools"' },
-    { command: 'tessera resource add https://api.example.com --access-tokens jwt --access-token-ttl "5 minutes"' }
-  ])
+  examples(
+    'tessera resource add https://mcp.example.com --name "Tools" --scope "tools:read tools"',
+    'tessera resource add https://api.example.com --access-tokens jwt --access-token-ttl "5 minutes"'
+  )
 )
 
 const list = Command.make("list", { json }, (given) =>

@@ -1,10 +1,10 @@
 import { Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { endSessions } from "../../core/people/endSessions.ts"
 import { lastUseOf, liveSessions, sessionMark } from "../../core/people/Sessions.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { administer, by, WorkspaceFlag } from "./administration.ts"
-import { json, notFound, print, table, timeText } from "./output.ts"
+import { examples, json, notFound, print, table, textFlag, timeText } from "./output.ts"
 import { findUser, grantsFor, person } from "./user.ts"
 
 const list = Command.make("list", { person, json }, (given) =>
@@ -34,7 +34,7 @@ const end = Command.make(
   "end",
   {
     person,
-    id: Flag.String("id").pipe(Flag.withDescription("The one that `list` calls so; without it, all"), Flag.optional),
+    id: textFlag("id", "The one that `list` calls so; without it, all"),
     json
   },
   (given) =>
@@ -59,7 +59,7 @@ const end = Command.make(
     })
 ).pipe(
   Command.withDescription("Sign a person out of one browser, or of all; they can sign in again"),
-  Command.withExamples([{ command: "tessera session end ada@example.com" }])
+  examples("tessera session end ada@example.com")
 )
 
 export const session = Command.make("session").pipe(

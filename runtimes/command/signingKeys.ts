@@ -1,9 +1,9 @@
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { retireSigningKey, rotateSigningKeys } from "../../core/engine/administerWorkspace.ts"
 import { goneAt, type Retirement, type SigningKey, type SigningKeys, stateAt } from "../../core/engine/signingKeys.ts"
 import { currentInstant, type Instant } from "../../core/rules/Instant.ts"
 import { administer, WorkspaceFlag } from "./administration.ts"
-import { json, notFound, print, refused, table, timeText } from "./output.ts"
+import { json, notFound, print, refused, switchFlag, table, timeText } from "./output.ts"
 
 const described = (keys: SigningKeys, key: SigningKey, now: Instant) => ({
   kid: key.kid,
@@ -45,9 +45,9 @@ const rotate = Command.make("rotate", { json }, (given) =>
 
 const kid = Argument.String("key").pipe(Argument.withDescription("As `tessera signing-keys list` shows it"))
 
-const compromised = Flag.Boolean("compromised").pipe(
-  Flag.withDescription("Others have it: end it now, with all that it signed; another signs in its place"),
-  Flag.withDefault(false)
+const compromised = switchFlag(
+  "compromised",
+  "Others have it: end it now, with all that it signed; another signs in its place"
 )
 
 const whyNot = {

@@ -10,7 +10,7 @@ import { sweepAll } from "../server/housekeeping.ts"
 import { newSealKey } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { administerAll } from "./administration.ts"
-import { explain, failed, json, print } from "./output.ts"
+import { examples, explain, failed, json, print } from "./output.ts"
 
 /** Whether the next start of a server brings this database up to date. */
 export const startBringsUpToDate = (database: Store, opening: Opening): boolean =>
@@ -49,7 +49,7 @@ export const migrate = Command.make("migrate", { dryRun, json }, (given) =>
   })
 ).pipe(
   Command.withDescription("Bring a PostgreSQL database up to date by hand; a server does so when it starts"),
-  Command.withExamples([{ command: "tessera migrate --dry-run | psql" }])
+  examples("tessera migrate --dry-run | psql")
 )
 
 export const sweep = Command.make("sweep", { json }, (given) =>
@@ -63,7 +63,7 @@ const fresh = Command.make("new", {}, () => Console.log(Redacted.value(newSealKe
   Command.withDescription(
     "Print a fresh seal key. Put it in front of the others in SEAL_KEYS, or in the file beside the database, with a comma between: the first seals, all open, and no session ends"
   ),
-  Command.withExamples([{ command: "SEAL_KEYS=$(tessera seal-keys new) tessera serve" }])
+  examples("SEAL_KEYS=$(tessera seal-keys new) tessera serve")
 )
 
 export const sealKeys = Command.make("seal-keys").pipe(
@@ -87,5 +87,5 @@ export const openapi = Command.make("openapi", {}, () =>
   }).pipe(Effect.mapError(explain))
 ).pipe(
   Command.withDescription("Print the OpenAPI document of a server that is configured like this; no storage is opened"),
-  Command.withExamples([{ command: "BASE_URL=https://auth.example.com tessera openapi > openapi.json" }])
+  examples("BASE_URL=https://auth.example.com tessera openapi > openapi.json")
 )

@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { collectAll } from "../../core/engine/lists.ts"
-import { type Active, normaliseEmail } from "../../core/people/Account.ts"
+import { type AccountRefusal, type Active, normaliseEmail } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
 import { readPlace, removePlace, setPlace } from "../../core/people/places.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
@@ -9,7 +9,7 @@ import { readUserId } from "../../core/rules/Id.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { scopesOf } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, by, WorkspaceFlag } from "./administration.ts"
-import { type CommandFailed, json, misused, notFound, print, table } from "./output.ts"
+import { type CommandFailed, examples, json, misused, notFound, print, table } from "./output.ts"
 
 /** What came behind the line that was asked for: the next question's answer. */
 interface Ahead {
@@ -105,8 +105,14 @@ export const findUser = ({ accounts, workspace }: Administration, text: string) 
   })
 
 /** The grants of people, each that ends told in the audit stream. */
-export const grantsFor = ({ note, services }: Pick<Administration, "note" | "services">) =>
+export const grantsFor = ({ note, services }: Administration) =>
   tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+
+/** Tells the audit stream, as pages do, what of an account was refused. */
+const noteRefusal =
+  ({ note }: Pick<Administration, "note">, change: string, account?: Active) =>
+  ({ reason }: AccountRefusal) =>
+    note({ _tag: "AccountRefused", change, reason, by, ...(account === undefined ? {} : { account: account.id }) })
 
 const add = Command.make(
   "add",
@@ -121,17 +127,19 @@ const add = Command.make(
   },
   (given) =>
     Effect.flatMap(newSecret("password"), (password) =>
-      administer(function* ({ accounts, note, workspace }) {
+      administer(function* (administration) {
+        const { accounts, note, workspace } = administration
         const role = (yield* hasAccounts(accounts, workspace.id)) ? given.role : "owner"
         const draft = { email: given.email, name: given.name, role, password } as const
-        const account = yield* accounts.open(workspace.id, draft)
+        const refused = noteRefusal(administration, "opened")
+        const account = yield* Effect.tapErrorTag(accounts.open(workspace.id, draft), "AccountRefusal", refused)
         yield* note({ _tag: "AccountChanged", account: account.id, change: "opened", by, role })
         yield* print(given.json, described(account), [`${account.email} may sign in, as ${account.role}.`])
       })
     )
 ).pipe(
   Command.withDescription("Let a person sign in; the password is asked for, or read from standard input"),
-  Command.withExamples([{ command: "tessera user add ada@example.com --name Ada --role owner" }])
+  examples("tessera user add ada@example.com --name Ada --role owner")
 )
 
 const list = Command.make("list", { json }, (given) =>
@@ -158,10 +166,11 @@ const list = Command.make("list", { json }, (given) =>
 const password = Command.make("password", { person, json }, (given) =>
   Effect.flatMap(newSecret("password"), (secret) =>
     administer(function* (administration) {
-      const { accounts, note, services, workspace } = administration
+      const { accounts, note, workspace } = administration
       const account = yield* findUser(administration, given.person)
-      const { farewell } = grantsFor({ note, services })
-      yield* accounts.changePassword(workspace, account.id, secret, farewell)
+      const { farewell } = grantsFor(administration)
+      const changing = accounts.changePassword(workspace, account.id, secret, farewell)
+      yield* Effect.tapErrorTag(changing, "AccountRefusal", noteRefusal(administration, "password", account))
       yield* note({ _tag: "AccountChanged", account: account.id, change: "password", by })
       yield* print(given.json, described(account), [
         `${account.email} has a new password, and is signed out everywhere.`
@@ -176,7 +185,9 @@ const remove = Command.make("remove", { person, json }, (given) =>
     const account = yield* findUser(administration, given.person)
     const grants = grantsFor(administration)
     const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
-    const outcome = yield* removeAccount(accounts, grants, workspace, account.id, noted)
+    const removing = removeAccount(accounts, grants, workspace, account.id, noted)
+    const refused = noteRefusal(administration, "removed", account)
+    const outcome = yield* Effect.tapErrorTag(removing, "AccountRefusal", refused)
     yield* print(given.json, { ...described(account), removed: true }, [
       outcome === "removed"
         ? `${account.email} is removed: signed out, and everything that they allowed is revoked.`
@@ -220,9 +231,7 @@ const setThere = Command.make(
     })
 ).pipe(
   Command.withDescription("Give a person a place, or say anew how it is called and what it takes"),
-  Command.withExamples([
-    { command: 'tessera user place add ada@example.com acme --label "Acme" --scope "api profile"' }
-  ])
+  examples('tessera user place add ada@example.com acme --label "Acme" --scope "api profile"')
 )
 
 const removeThere = Command.make("remove", { person, place, json }, (given) =>

@@ -9,7 +9,18 @@ import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { hostingProblem, workspaceOfFile } from "../server/hosting.ts"
 import { type Administration, administerAll, by } from "./administration.ts"
-import { type CommandFailed, facts, json, misused, notFound, print, refused, table } from "./output.ts"
+import {
+  type CommandFailed,
+  examples,
+  facts,
+  json,
+  misused,
+  notFound,
+  print,
+  refused,
+  table,
+  textFlag
+} from "./output.ts"
 
 const neverOpened = notFound("No server has opened this workspace yet, so it belongs to no issuer.")
 
@@ -39,7 +50,7 @@ const movedCommand = Command.make("moved", { to, json }, (given) =>
   Command.withDescription(
     "Say that BASE_URL's workspace has moved to another issuer, whose server is refused until then"
   ),
-  Command.withExamples([{ command: "tessera workspace moved --to https://auth.example.com" }])
+  examples("tessera workspace moved --to https://auth.example.com")
 )
 
 /** The workspaces of the store, where that is where they are kept. */
@@ -93,20 +104,15 @@ const id = Argument.String("id").pipe(
   Argument.withSchema(WorkspaceId)
 )
 
-const accent = Flag.String("accent").pipe(
-  Flag.withDescription("The colour of buttons and links on its pages, as #b4451f; tinted where it cannot be read"),
-  Flag.optional
+const accent = textFlag(
+  "accent",
+  "The colour of buttons and links on its pages, as #b4451f; tinted where it cannot be read"
 )
-const logo = Flag.String("logo").pipe(
-  Flag.withDescription("The picture beside its name: an https URL, a path of its host, or a data: image"),
-  Flag.optional
-)
+const logo = textFlag("logo", "The picture beside its name: an https URL, a path of its host, or a data: image")
 
-const from = Flag.String("from").pipe(
-  Flag.withDescription(
-    "A file with all that it is configured with, as an entry of a WORKSPACES file has it, in place of other flags"
-  ),
-  Flag.optional
+const from = textFlag(
+  "from",
+  "A file with all that it is configured with, as an entry of a WORKSPACES file has it, in place of other flags"
 )
 
 /** The look with these in it; none where it is the server's. */
@@ -172,7 +178,7 @@ const add = Command.make(
       Flag.withSchema(Issuer),
       Flag.optional
     ),
-    name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages"), Flag.optional),
+    name: textFlag("name", "What people read on its pages"),
     accent,
     logo,
     from,
@@ -203,11 +209,11 @@ const add = Command.make(
     })
 ).pipe(
   Command.withDescription("Add a workspace, which servers that run answer for without a restart"),
-  Command.withExamples([
-    { command: 'tessera workspace add acme --issuer https://acme.example.com --name "Acme" --accent "#b4451f"' },
-    { command: "tessera workspace add beta --issuer https://auth.example.com/beta --name Beta" },
-    { command: "tessera workspace add gamma --from gamma.json" }
-  ])
+  examples(
+    'tessera workspace add acme --issuer https://acme.example.com --name "Acme" --accent "#b4451f"',
+    "tessera workspace add beta --issuer https://auth.example.com/beta --name Beta",
+    "tessera workspace add gamma --from gamma.json"
+  )
 )
 
 /** Why a file cannot take the place of what a workspace is configured with: some of it has commands of its own. */
@@ -224,7 +230,7 @@ const change = Command.make(
   "change",
   {
     id,
-    name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages"), Flag.optional),
+    name: textFlag("name", "What people read on its pages"),
     accent,
     logo,
     from,
@@ -285,7 +291,7 @@ const move = Command.make("move", { id, to, json }, (given) =>
   })
 ).pipe(
   Command.withDescription("Give a workspace another issuer"),
-  Command.withExamples([{ command: "tessera workspace move acme --to https://login.acme.example" }])
+  examples("tessera workspace move acme --to https://login.acme.example")
 )
 
 export const workspace = Command.make("workspace").pipe(

@@ -132,7 +132,7 @@ describe("the command line", () => {
       Effect.gen(function* () {
         const runs: Array<{ status: number | null; stdout: string; stderr: string }> = []
         const run = (args: ReadonlyArray<string>, input = "") =>
-          Effect.map(command(args, { cwd, input }), (ended) => {
+          Effect.map(command(args, { cwd, input, env: { AUDIT: "./audit.jsonl" } }), (ended) => {
             runs.push(ended)
             return ended
           })
@@ -151,6 +151,16 @@ describe("the command line", () => {
         expect((yield* run(["session", "end", "bob@example.com"])).status).toBe(0)
         expect((yield* run(["user", "password", "bob@example.com"], `${password} 2`)).status).toBe(0)
         expect((yield* run(["user", "remove", "ada@example.com"])).status).toBe(4)
+        expect((yield* run(["user", "password", "ada@example.com"], "short")).status).toBe(4)
+        const { id } = read(first.stdout)
+        const actor = "command line"
+        const told = readFileSync(join(cwd, "audit.jsonl"), "utf8").trim().split("\n").map(read)
+        const refusals = told.filter(({ event }) => event === "AccountRefused")
+        expect(refusals).toMatchObject([
+          { change: "opened", reason: "email_taken", actor },
+          { change: "removed", reason: "last_owner", account: id, actor },
+          { change: "password", reason: "password_too_short", account: id, actor }
+        ])
         expect((yield* run(["user", "remove", "bob@example.com"])).status).toBe(0)
         expect((yield* run(["user", "list"])).stdout).not.toContain("bob@example.com")
         for (const { stderr, stdout } of runs) expect(stdout + stderr).not.toContain(password)
@@ -359,6 +369,12 @@ describe("the command line", () => {
         const app = yield* run("client", "create", "--name", "\u001b[31mApp", "--redirect-uri", "https://a.example/cb")
         // Names are held to printable text, here as at the registration endpoint.
         expect(app.status).toBe(2)
+        for (const name of ["", " ", "\u200b"]) {
+          expect([
+            name,
+            (yield* run("client", "create", "--name", name, "--grant-type", "client_credentials")).status
+          ]).toEqual([name, 2])
+        }
         yield* run(
           "client",
           "create",
