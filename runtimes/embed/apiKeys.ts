@@ -6,9 +6,9 @@ import type { Grant, Key, KeyUse } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
-import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
-import { type BadOption, badArgument } from "./Options.ts"
+import type { NamesOf } from "../serve/options.ts"
+import { type Administration, namesKnown, type PageOf, type Paging, pageAsked } from "./Administration.ts"
+import { badArgument } from "./Options.ts"
 
 /** An API key, without the key. */
 export interface ApiKey {
@@ -53,15 +53,6 @@ export interface ApiKeysApi {
 type KeyOptions = Parameters<ApiKeysApi["create"]>[0]
 
 const keyNames: NamesOf<KeyOptions> = { name: true, expiresIn: true, scopes: true, introspectOnly: true }
-
-/** A misspelt name must not be passed over: without scopes a key opens everything, and without an end it stays. */
-const knownKeyNames = (asked: KeyOptions): Effect.Effect<void, BadOption> => {
-  if (!isObject(asked)) return Effect.fail(badArgument("apiKeys.create", "has to be given an object"))
-  const stranger = strangerIn(asked, keyNames)
-  return stranger === undefined
-    ? Effect.void
-    : Effect.fail(badArgument(`apiKeys.create ${stranger}`, "is nothing that it knows"))
-}
 
 const readName = (name: unknown) =>
   typeof name === "string" ? Effect.succeed(name) : new BadKeyTerms({ reason: "no_name" })
@@ -121,14 +112,15 @@ const shown = ({ grant, text }: NewKey): NewApiKey => ({ ...told(grant, undefine
 const isKey = (grant: Grant): grant is Key => grant._tag === "Key"
 
 export const apiKeysApi = (administration: Administration): ApiKeysApi => {
-  const { auditContext, services, run, workspace } = administration
+  const { auditContext, services, run, steps, workspace } = administration
   const keys: GrantList = (page) => services.grants.keys(workspace.id, page)
 
   return {
     create: (asked) =>
       run(
         Effect.gen(function* () {
-          yield* knownKeyNames(asked)
+          // Without scopes a key opens everything, and without an end it stays.
+          yield* namesKnown("apiKeys.create", asked, keyNames)
           const name = yield* readName(asked.name)
           const lasts = yield* readLifetime(asked.expiresIn)
           const opens = yield* readOpens(asked.scopes, asked.introspectOnly)
@@ -137,35 +129,27 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
         }).pipe(Effect.catchTag("BadKeyTerms", (bad) => Effect.fail(explain(bad))))
       ),
     list: (paging = {}) =>
-      run(
-        Effect.gen(function* () {
-          const now = yield* currentInstant
-          const { after, limit } = yield* pageAsked("apiKeys.list", paging)
-          const page = yield* keys({ after: behindMark(after), limit })
-          const live = page.values
-            .filter(isKey)
-            .filter((key) => key.expiresAt === null || !hasPassed(key.expiresAt, now))
-          const items = yield* Effect.forEach(live, (key) =>
-            Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => told(key, at))
-          )
-          return { items, next: cursorOf(page.next) }
-        })
-      ),
+      steps(function* () {
+        const now = yield* currentInstant
+        const { after, limit } = yield* pageAsked("apiKeys.list", paging)
+        const page = yield* keys({ after: behindMark(after), limit })
+        const live = page.values.filter(isKey).filter((key) => key.expiresAt === null || !hasPassed(key.expiresAt, now))
+        const items = yield* Effect.forEach(live, (key) =>
+          Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => told(key, at))
+        )
+        return { items, next: cursorOf(page.next) }
+      }),
     rotate: (id) =>
-      run(
-        Effect.gen(function* () {
-          const old = yield* findMarked(keys, id)
-          const at = servicesAt(services, workspace)
-          const made = old !== undefined && isKey(old) ? yield* rotateKey(at, auditContext, old) : undefined
-          return made && shown(made)
-        })
-      ),
+      steps(function* () {
+        const old = yield* findMarked(keys, id)
+        const at = servicesAt(services, workspace)
+        const made = old !== undefined && isKey(old) ? yield* rotateKey(at, auditContext, old) : undefined
+        return made && shown(made)
+      }),
     revoke: (id) =>
-      run(
-        Effect.gen(function* () {
-          const grant = yield* findMarked(keys, id)
-          return grant !== undefined && (yield* revokeKey(services, auditContext, grant.id)) === "revoked"
-        })
-      )
+      steps(function* () {
+        const grant = yield* findMarked(keys, id)
+        return grant !== undefined && (yield* revokeKey(services, auditContext, grant.id)) === "revoked"
+      })
   }
 }

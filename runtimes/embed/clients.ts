@@ -22,9 +22,9 @@ import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
-import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
-import { type BadOption, badArgument } from "./Options.ts"
+import type { NamesOf } from "../serve/options.ts"
+import { type Administration, namesKnown, type PageOf, type Paging, pageAsked } from "./Administration.ts"
+import { badArgument } from "./Options.ts"
 
 /** A registered application. */
 export interface RegisteredClient {
@@ -127,23 +127,19 @@ export interface ClientsApi {
 
 const secretNames: NamesOf<NewSecretOptions> = { keepFor: true }
 
-/** A misspelt name must not be passed over: it would end the present secret. */
-const readKeepFor = (options: NewSecretOptions): Effect.Effect<number, BadOption> => {
-  if (!isObject(options)) return Effect.fail(badArgument("clients.newSecret", "has to be given an object"))
-  const stranger = strangerIn(options, secretNames)
-  if (stranger !== undefined) {
-    return Effect.fail(badArgument(`clients.newSecret ${stranger}`, "is nothing that it knows"))
-  }
+/** A misspelt name would end the present secret. */
+const readKeepFor = Effect.fnUntraced(function* (options: NewSecretOptions) {
+  yield* namesKnown("clients.newSecret", options, secretNames)
   const keepFor: unknown = options.keepFor ?? 0
   return typeof keepFor === "number" && keepFor >= 0 && keepFor <= longestKept
-    ? Effect.succeed(keepFor)
-    : Effect.fail(badArgument("clients.newSecret keepFor", "has to be milliseconds, of 90 days at most"))
-}
+    ? keepFor
+    : yield* badArgument("clients.newSecret keepFor", "has to be milliseconds, of 90 days at most")
+})
 
 const isFormat = Schema.is(AccessTokenFormat)
 
 export const clientsApi = (administration: Administration): ClientsApi => {
-  const { auditContext, services, run, workspace } = administration
+  const { auditContext, services, run, steps, workspace } = administration
 
   const told = (client: Client) =>
     Effect.gen(function* () {
@@ -191,83 +187,71 @@ export const clientsApi = (administration: Administration): ClientsApi => {
 
   return {
     register: (metadata) =>
-      run(
-        Effect.gen(function* () {
-          // Held to what is asked of a client that registers itself.
-          const registration = yield* Effect.fromResult(checkRegistration(services, metadata))
-          const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
-          const secret = made.secret && Redacted.value(made.secret)
-          return { client: yield* told(made.client), secret }
-        })
-      ),
+      steps(function* () {
+        // Held to what is asked of a client that registers itself.
+        const registration = yield* Effect.fromResult(checkRegistration(services, metadata))
+        const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
+        const secret = made.secret && Redacted.value(made.secret)
+        return { client: yield* told(made.client), secret }
+      }),
     list: (paging = {}) =>
-      run(
-        Effect.gen(function* () {
-          const page = yield* services.clients.list(workspace.id, yield* pageAsked("clients.list", paging))
-          const now = yield* currentInstant
-          const known = page.values.filter((client) => isKnown(client, now))
-          return { items: yield* Effect.forEach(known, told), next: page.next }
-        })
-      ),
+      steps(function* () {
+        const page = yield* services.clients.list(workspace.id, yield* pageAsked("clients.list", paging))
+        const now = yield* currentInstant
+        const known = page.values.filter((client) => isKnown(client, now))
+        return { items: yield* Effect.forEach(known, told), next: page.next }
+      }),
     get: (id) =>
-      run(
-        Effect.gen(function* () {
-          const identifier = readClientIdentifier(id)
-          const client = Option.isNone(identifier)
-            ? undefined
-            : yield* findByIdentifier(services, workspace, identifier.value)
-          return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
-        })
-      ),
+      steps(function* () {
+        const identifier = readClientIdentifier(id)
+        const client = Option.isNone(identifier)
+          ? undefined
+          : yield* findByIdentifier(services, workspace, identifier.value)
+        return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
+      }),
     disable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "disabled"))),
     enable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "enabled"))),
     approve: (id) => run(answering(id, "approved")),
     refuse: (id) => run(answering(id, "refused")),
     newSecret: (id, options = {}) =>
-      run(
-        Effect.gen(function* () {
-          const keepFor = yield* readKeepFor(options)
-          const clientId = readClientKey(id)
-          if (Option.isNone(clientId)) return undefined
-          const made = yield* makeSecret(services, auditContext, clientId.value, keepFor)
-          return made === "unknown" ? undefined : Redacted.value(made.text)
-        })
-      ),
+      steps(function* () {
+        const keepFor = yield* readKeepFor(options)
+        const clientId = readClientKey(id)
+        if (Option.isNone(clientId)) return undefined
+        const made = yield* makeSecret(services, auditContext, clientId.value, keepFor)
+        return made === "unknown" ? undefined : Redacted.value(made.text)
+      }),
     dropSecret: (id, which = "older") =>
-      run(
-        Effect.gen(function* () {
-          if (which !== "older" && which !== "newer") {
-            return yield* badArgument("clients.dropSecret", "ends the older secret, or the newer")
-          }
-          return yield* done(id, (client) => dropSecret(services, auditContext, client, which))
-        })
-      ),
+      steps(function* () {
+        if (which !== "older" && which !== "newer") {
+          return yield* badArgument("clients.dropSecret", "ends the older secret, or the newer")
+        }
+        return yield* done(id, (client) => dropSecret(services, auditContext, client, which))
+      }),
     setAccessTokenFormat: (id, format) =>
       isFormat(format)
         ? run(done(id, (client) => setAccessTokenFormat(services, auditContext, client, format)))
         : run(Effect.fail(badArgument("clients.setAccessTokenFormat format", "has to be jwt or opaque"))),
     allowExchange: (id, resource) =>
-      run(
-        Effect.gen(function* () {
-          const opened = yield* services.openings.open(workspace)
-          const client = readClientKey(id)
-          if (Option.isNone(client)) return false
-          const outcome = yield* setServedResource(services, auditContext, opened, client.value, resource)
-          if (outcome === "no_resource") {
-            return yield* badArgument(
-              "clients.allowExchange resource",
-              "has to be the address of an API of the workspace"
-            )
-          }
-          if (outcome === "too_long") {
-            return yield* badArgument("clients.allowExchange resource", addressTooLong)
-          }
-          if (outcome === "public") {
-            return yield* badArgument("clients.allowExchange id", "has to be a client with a secret or keys of its own")
-          }
-          return outcome !== "unknown"
-        })
-      ),
+      steps(function* () {
+        const opened = yield* services.openings.open(workspace)
+        const client = readClientKey(id)
+        if (Option.isNone(client)) return false
+        const outcome = yield* setServedResource(services, auditContext, opened, client.value, resource)
+        if (outcome === "no_resource") {
+          return yield* badArgument(
+            "clients.allowExchange resource",
+            "has to be the address of an API of the workspace"
+          )
+        }
+        if (outcome === "too_long") {
+          return yield* badArgument("clients.allowExchange resource", addressTooLong)
+        }
+        if (outcome === "public") {
+          return yield* badArgument("clients.allowExchange id", "has to be a client with a secret or keys of its own")
+        }
+        return outcome !== "unknown"
+      }),
     endExchange: (id) => run(done(id, (client) => setServedResource(services, auditContext, workspace, client, null))),
     delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client))),
     blockHost: (host) =>

@@ -25,7 +25,7 @@ import type { Log } from "../serve/defect.ts"
 import "../serve/platformHashing.ts"
 import { type Mount, mountOf, mountOfMany, serveWith } from "../../core/serve.ts"
 import { basePath, type Workspace } from "../../core/workspace/Workspace.ts"
-import { auditContextAt } from "./Administration.ts"
+import { type Administration, auditContextAt } from "./Administration.ts"
 import { type ApiKeysApi, apiKeysApi } from "./apiKeys.ts"
 import { choresOf } from "./chores.ts"
 import { type ClientsApi, clientsApi } from "./clients.ts"
@@ -244,7 +244,14 @@ const start = (
     /** What the host does itself is done in no storage of another issuer's either. */
     const runOpened = <A, E>(effect: Effect.Effect<A, E>) => run(Effect.andThen(tessera.open(workspace), effect))
     const auditContext = auditContextAt(workspace)
-    const administration = { services, workspace, auditContext, scan: late.scan, run: runOpened }
+    const administration: Administration = {
+      services,
+      workspace,
+      auditContext,
+      scan: late.scan,
+      run: runOpened,
+      steps: (body) => runOpened(Effect.gen(body))
+    }
     return {
       grants: grantsApi(administration),
       clients: clientsApi(administration),

@@ -8,10 +8,10 @@ import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/eng
 import type { Grant } from "../../core/grant/Grant.ts"
 import { type GrantId, grantMark, PlaceId, readUserId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
-import { isObject, type NamesOf, strangerIn } from "../serve/options.ts"
-import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
+import type { NamesOf } from "../serve/options.ts"
+import { type Administration, namesKnown, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 import { sessionOf } from "./hostOwner.ts"
-import { type BadOption, badArgument } from "./Options.ts"
+import { badArgument } from "./Options.ts"
 
 /** What a person allowed an application, however often it came back for more: one connection. */
 export interface UserGrant {
@@ -70,20 +70,18 @@ const readIds = ({ client, ...person }: EndAll): Option.Option<Ending> =>
   )
 
 /** Nothing named would end everything, and a name that is misspelt as much as that: neither is meant. */
-const readEnding = (method: string, which: EndAll): Effect.Effect<Ending | undefined, BadOption> => {
-  if (!isObject(which)) return Effect.fail(badArgument(method, "has to be an object"))
-  const stranger = strangerIn(which, endAllNames)
-  if (stranger !== undefined) return Effect.fail(badArgument(`${method} ${stranger}`, "is nothing that it knows"))
-  const isNone = Object.values(which).every((id) => id === undefined)
-  return isNone
-    ? Effect.fail(badArgument(method, "has to name a user, a place or a client"))
-    : Effect.succeed(Option.getOrUndefined(readIds(which)))
-}
+const readEnding = Effect.fnUntraced(function* (method: string, which: EndAll) {
+  yield* namesKnown(method, which, endAllNames)
+  if (Object.values(which).every((id) => id === undefined)) {
+    return yield* badArgument(method, "has to name a user, a place or a client")
+  }
+  return Option.getOrUndefined(readIds(which))
+})
 
 const noGrants: GrantList = () => Effect.succeed({ values: [], next: undefined })
 
 export const grantsApi = (administration: Administration): GrantsApi => {
-  const { auditContext, run, scan, services, workspace } = administration
+  const { auditContext, run, scan, services, steps, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
     const id = readUserId(user)
@@ -116,42 +114,36 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     Effect.map(endGrant(services, auditContext, grant.id), (outcome) => outcome === "revoked")
 
   const end = (method: string, which: EndAll) =>
-    run(
-      Effect.gen(function* () {
-        const ending = yield* readEnding(method, which)
-        // An id that no person can have is no person's.
-        if (ending === undefined) return 0
-        const ended = yield* endAll(services, auditContext, ending, ending.user === undefined ? yield* scan : undefined)
-        return ended === "needs_user"
-          ? yield* badArgument(`${method} user`, "has to be named: this storage cannot be read as a whole")
-          : ended
-      })
-    )
+    steps(function* () {
+      const ending = yield* readEnding(method, which)
+      // An id that no person can have is no person's.
+      if (ending === undefined) return 0
+      const ended = yield* endAll(services, auditContext, ending, ending.user === undefined ? yield* scan : undefined)
+      return ended === "needs_user"
+        ? yield* badArgument(`${method} user`, "has to be named: this storage cannot be read as a whole")
+        : ended
+    })
 
   return {
     list: (user, paging = {}) =>
-      run(
-        Effect.gen(function* () {
-          const now = yield* currentInstant
-          const { after, limit } = yield* pageAsked("grants.list", paging)
-          const start = behindMark(after)
-          const opened = yield* services.openings.open(workspace)
-          const trusted = Effect.map(services.openings.current(opened, now), ({ trustedIssuers }) => trustedIssuers)
-          const page = yield* connectionsPage(grantsOf(user), { policy: services.policy, now, trusted }, start, limit)
-          const items = yield* Effect.forEach(page.connections, told)
-          return { items: items.flat(), next: cursorOf(page.next) }
-        })
-      ),
+      steps(function* () {
+        const now = yield* currentInstant
+        const { after, limit } = yield* pageAsked("grants.list", paging)
+        const start = behindMark(after)
+        const opened = yield* services.openings.open(workspace)
+        const trusted = Effect.map(services.openings.current(opened, now), ({ trustedIssuers }) => trustedIssuers)
+        const page = yield* connectionsPage(grantsOf(user), { policy: services.policy, now, trusted }, start, limit)
+        const items = yield* Effect.forEach(page.connections, told)
+        return { items: items.flat(), next: cursorOf(page.next) }
+      }),
     revoke: (user, id) =>
-      run(
-        Effect.gen(function* () {
-          const grant = yield* findMarked(grantsOf(user), id)
-          if (grant === undefined) return false
-          let revoked = false
-          for (const one of yield* grantsBeside(grantsOf(user), grant)) revoked = (yield* revoke(one)) || revoked
-          return revoked
-        })
-      ),
+      steps(function* () {
+        const grant = yield* findMarked(grantsOf(user), id)
+        if (grant === undefined) return false
+        let revoked = false
+        for (const one of yield* grantsBeside(grantsOf(user), grant)) revoked = (yield* revoke(one)) || revoked
+        return revoked
+      }),
     revokeAll: (user) => end("grants.revokeAll", { user }),
     endAll: (which) => end("grants.endAll", which),
     endSession: (user, session) => {

@@ -12,7 +12,7 @@ import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { type ClaimScope, isStandardClaim } from "../../core/rules/Claims.ts"
 import { type DocumentHosts, documentHostExpected, isDocumentHost } from "../../core/rules/DocumentHosts.ts"
-import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
+import { algorithms } from "../../core/rules/Jwk.ts"
 import { Policy, ProfileName, standardPolicy } from "../../core/rules/Policy.ts"
 import { type ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
@@ -184,9 +184,7 @@ const millisOf = (
   given: Duration.Input | undefined,
   otherwise: number,
   least = 1000
-): Checked<number> => {
-  return Result.map(lifeOf(`lifetimes.${name}`, given, least), (millis = otherwise) => millis)
-}
+): Checked<number> => Result.map(lifeOf(`lifetimes.${name}`, given, least), (millis = otherwise) => millis)
 
 /** What tokens say of themselves, and no host says instead. */
 const reservedClaims = [
@@ -226,29 +224,15 @@ const apisOf = (
     return trustedIssuers === undefined ? found : yield* readTrusted("trustedIssuers", trustedIssuers, found, registry)
   })
 
-const consentOf = (given: CreateOptions["consent"] = standardPolicy.consent): Checked<Policy["consent"]> =>
-  Schema.is(Policy.fields.consent)(given) ? Result.succeed(given) : bad("consent", 'has to be "ask" or "remember"')
-
-const workspaceAccessOf = (
-  given: CreateOptions["workspaceAccess"] = standardPolicy.workspaceAccess
-): Checked<Policy["workspaceAccess"]> =>
-  Schema.is(Policy.fields.workspaceAccess)(given)
-    ? Result.succeed(given)
-    : bad("workspaceAccess", 'has to be "owner", "approved" or "registered"')
-
-const registrationRowsOf = (
-  given: CreateOptions["registrationRows"] = standardPolicy.registrationRows
-): Checked<Policy["registrationRows"]> =>
-  Schema.is(Policy.fields.registrationRows)(given)
-    ? Result.succeed(given)
-    : bad("registrationRows", 'has to be "at_once" or "at_consent"')
-
-const maxUnprovenClientsOf = (
-  given: CreateOptions["maxUnprovenClients"] = standardPolicy.maxUnprovenClients
-): Checked<number> =>
-  Schema.is(Policy.fields.maxUnprovenClients)(given)
-    ? Result.succeed(given)
-    : bad("maxUnprovenClients", "has to be a whole number from 1")
+/** What of the policy an option of the same name says; the standard one's where none does. */
+const policyField = <Name extends keyof CreateOptions & keyof Policy>(
+  name: Name,
+  given: Policy[Name] | undefined,
+  expected: string
+): Checked<Policy[Name]> => {
+  const value = given === undefined ? standardPolicy[name] : given
+  return Schema.is(Policy.fields[name])(value) ? Result.succeed(value) : bad(name, `has to be ${expected}`)
+}
 
 const dpopOf = (given: unknown = {}): Checked<Pick<Policy, "dpop" | "dpopNonce">> => {
   if (!isObject(given)) return bad("dpop", "has to be an object")
@@ -264,17 +248,18 @@ const dpopOf = (given: unknown = {}): Checked<Pick<Policy, "dpop" | "dpopNonce">
 const policyOf = (options: SharedOptions): Checked<Policy> =>
   Result.gen(function* () {
     const {
-      jwtAlgorithm = standardPolicy.jwtAlgorithm,
+      consent,
+      devices = standardPolicy.devices,
+      jwtAlgorithm,
       lifetimes = {},
+      maxUnprovenClients,
       par = "optional",
-      profile = standardPolicy.profile,
+      profile,
+      registrationRows,
       requirePkce = standardPolicy.requirePkce,
-      devices = standardPolicy.devices
+      workspaceAccess
     } = options
     if (par !== "optional" && par !== "required") return yield* bad("par", 'has to be "optional" or "required"')
-    if (!Schema.is(ProfileName)(profile))
-      return yield* bad("profile", `has to be one of ${ProfileName.literals.join(", ")}`)
-    if (!isAlgorithm(jwtAlgorithm)) return yield* bad("jwtAlgorithm", `has to be one of ${algorithms.join(", ")}`)
     if (!isObject(lifetimes)) return yield* bad("lifetimes", "has to be an object")
     yield* knownNames(lifetimes, lifetimeNames, "lifetimes.")
     return {
@@ -290,12 +275,12 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       devices,
       ...(yield* dpopOf(options.dpop)),
       requirePush: par === "required",
-      profile,
-      jwtAlgorithm,
-      maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
-      registrationRows: yield* registrationRowsOf(options.registrationRows),
-      workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
-      consent: yield* consentOf(options.consent),
+      profile: yield* policyField("profile", profile, `one of ${ProfileName.literals.join(", ")}`),
+      jwtAlgorithm: yield* policyField("jwtAlgorithm", jwtAlgorithm, `one of ${algorithms.join(", ")}`),
+      maxUnprovenClients: yield* policyField("maxUnprovenClients", maxUnprovenClients, "a whole number from 1"),
+      registrationRows: yield* policyField("registrationRows", registrationRows, '"at_once" or "at_consent"'),
+      workspaceAccess: yield* policyField("workspaceAccess", workspaceAccess, '"owner", "approved" or "registered"'),
+      consent: yield* policyField("consent", consent, '"ask" or "remember"'),
       scopes: options.scopes === undefined ? signInScopes : yield* readScopes("scopes", options.scopes)
     }
   })

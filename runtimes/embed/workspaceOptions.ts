@@ -10,7 +10,7 @@ import {
 import { faultOfScopes, ScopeDefinition, ScopeRegistry } from "../../core/rules/Scope.ts"
 import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
+import { inUnits, isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
 import {
   type BadOption,
   badOption,
@@ -39,7 +39,7 @@ export const lifeOf = (
   const millis = readMillis(given)
   return millis !== undefined && millis >= least
     ? Result.succeed(millis)
-    : bad(option, `has to be at least ${least} milliseconds, or words such as "90 seconds"`)
+    : bad(option, `has to be at least ${inUnits(least)}: milliseconds, or words such as "90 seconds"`)
 }
 
 const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true, implies: true }

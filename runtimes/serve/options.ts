@@ -1,4 +1,5 @@
 import { Duration, Option } from "effect"
+import { day, hour, minute } from "../../core/rules/Instant.ts"
 
 /** Every name that options have. A new one does not compile until it is here. */
 export type NamesOf<A> = { readonly [name in keyof Required<A>]: true }
@@ -19,4 +20,12 @@ export const readMillis = (given: Duration.Input): number | undefined => {
   if (holdsNoNumber(given)) return undefined
   const millis = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
   return millis !== undefined && Number.isFinite(millis) && millis >= 0 ? Math.floor(millis) : undefined
+}
+
+const units = { day, hour, minute, second: 1000, milli: 1 }
+
+/** In the largest unit that it is a whole number of, as variables and options take it. */
+export const inUnits = (millis: number): string => {
+  const [unit, size] = Object.entries(units).find(([, size]) => millis % size === 0) ?? ["milli", 1]
+  return `${millis / size} ${unit}${millis === size ? "" : "s"}`
 }

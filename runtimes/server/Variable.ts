@@ -1,5 +1,6 @@
 import { Config, Duration, Effect, Option, Redacted, Result, Schema } from "effect"
-import { day, hour, minute } from "../../core/rules/Instant.ts"
+import { day } from "../../core/rules/Instant.ts"
+import { inUnits } from "../serve/options.ts"
 
 /** The server can't start like this. One line for each thing that is wrong, and none of them holds a value. */
 export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSettings", {
@@ -110,14 +111,6 @@ export const wholeNumber = (name: string, least: number, most: number, fallback:
 const century = 36_500 * day
 /** A timer has 31 bits: beyond them it goes off at once. */
 const longestTimer = 24 * day
-
-const units = { day, hour, minute, second: 1000, milli: 1 }
-
-/** In the largest unit that it is a whole number of, as a variable takes it. */
-const inUnits = (millis: number): string => {
-  const [unit, size] = Object.entries(units).find(([, size]) => millis % size === 0) ?? ["milli", 1]
-  return `${millis / size} ${unit}${millis === size ? "" : "s"}`
-}
 
 /** In whole milliseconds. `0` needs no unit. */
 export const durationOf = (
