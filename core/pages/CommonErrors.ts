@@ -1,7 +1,7 @@
 import type { DocumentFaultName, InvalidRequestUri, UntrustedRequest } from "../rules/Refusal.ts"
 import { type ReturnAddress, returnAddress } from "./Consent.ts"
 import type { ErrorPage } from "./ErrorPage.ts"
-import type { Notice } from "./Layout.ts"
+import { type Notice, problemNotice } from "./Layout.ts"
 
 /*
  * The words for people of every error that more than one endpoint has. Their counterpart for clients, the
@@ -319,10 +319,9 @@ export const workspaceDisabled: CommonError = {
 }
 
 /** A form that was sent after its session had ended. */
-export const formAfterSignOut: Notice = {
-  kind: "problem",
-  text: "You were signed out before you sent the form. Nothing was changed."
-}
+export const formAfterSignOut: Notice = problemNotice(
+  "You were signed out before you sent the form. Nothing was changed."
+)
 
 /** What a rate limit counted, as a part of a sentence. Sign-in has a limit for each thing that it counts. */
 export const limitInWords = (limit: string): string =>

@@ -74,6 +74,9 @@ export interface Notice {
   readonly text: string
 }
 
+export const doneNotice = (text: string): Notice => ({ kind: "done", text })
+export const problemNotice = (text: string): Notice => ({ kind: "problem", text })
+
 /** A problem; screen readers read an alert at once. */
 export const problemLine = (text: string): Html =>
   html`<div class="notice notice-problem" role="alert"><p>${text}</p></div>`

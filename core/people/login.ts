@@ -11,7 +11,7 @@ import { lateFormNotice, safeReturnUrl } from "../http/returnUrl.ts"
 import { clientName } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
-import { card, type Document, type Notice, notice, type Place, problemLine } from "../pages/Layout.ts"
+import { card, type Document, doneNotice, type Notice, notice, type Place, problemLine } from "../pages/Layout.ts"
 import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { asksForLogin } from "../request/signInAsked.ts"
@@ -47,7 +47,7 @@ interface LoginPage {
 const goOn = (
   email: string,
   returnUrl: string
-): Html => html`${notice({ kind: "done", text: `You are signed in as ${email}. To use another account, sign in below.` })}
+): Html => html`${notice(doneNotice(`You are signed in as ${email}. To use another account, sign in below.`))}
 <p class="actions"><a class="button wide" href="${returnUrl}"><span>Continue as <bdi>${breakable(email)}</bdi></span></a></p>`
 
 export const loginPage = (place: Place, model: LoginPage): Document => ({
@@ -139,7 +139,7 @@ export const loginPageHandler = (services: Services, accounts: Accounts["Service
   })
 
 /** "Continue as" would lead back here, or to an error. */
-const onceMore: Notice = { kind: "done", text: "The application asks you to sign in once more." }
+const onceMore: Notice = doneNotice("The application asks you to sign in once more.")
 
 const outdated = "This page was open for too long, or your browser does not keep cookies. Please sign in again."
 const overtaken = "This form is out of date because you signed in in another tab."

@@ -117,7 +117,7 @@ const memberRow = (member: MemberRow, path: string, forms: Forms, { now }: Visit
     ["Role", html`${roleInWords(member.role)}`],
     ["Joined", ago(member.joinedAt, now)],
     ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, now)],
-    ...(member.places.length === 0 ? [] : [["Places", placesInWords(member.places)] as const])
+    member.places.length > 0 && ["Places", placesInWords(member.places)]
   ],
   actions: (about) => [
     html`<a class="button small" href="${path}?${String(new URLSearchParams({ of: member.id }))}">Places<span class="visually-hidden"> of <bdi>${about}</bdi></span></a>`,

@@ -18,7 +18,8 @@ export interface Row {
   /** Tells it from another row of that name; without it, its place among them does. */
   readonly mark?: string | undefined
   readonly subtitle?: Html
-  readonly facts: ReadonlyArray<readonly [label: string, value: Html]>
+  /** `false` in place of one that it does not have. */
+  readonly facts: ReadonlyArray<readonly [label: string, value: Html] | false>
   readonly detail?: Html | undefined
   /** `about`: what they are about, as no other row of the list has it. */
   readonly actions?: (about: string) => ReadonlyArray<Html>
@@ -32,7 +33,7 @@ const rowItem = (row: Row, _at: number, of: ReadonlyArray<Row>): Html => {
 <div class="row-head"><h3>${row.title}</h3>${row.subtitle !== undefined && html`<p class="hint">${row.subtitle}</p>`}</div>
 ${actions.length > 0 && html`<div class="row-actions">${actions}</div>`}
 <div class="row-body">
-<dl class="row-facts">${row.facts.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
+<dl class="row-facts">${row.facts.map((fact) => fact && html`<div><dt>${fact[0]}</dt><dd>${fact[1]}</dd></div>`)}</dl>
 ${row.detail}
 </div>
 </li>`

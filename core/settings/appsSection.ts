@@ -6,7 +6,7 @@ import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../
 import { type Parameters, readParameters } from "../http/form.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import type { UserPlace } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -57,19 +57,15 @@ const appRow = (app: ConnectedAppRow, forms: Forms, { now }: Visitor): Row => ({
   title: html`<bdi>${clientTitle(app.client)}</bdi>`,
   name: clientName(app.client),
   facts: [
-    ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
-    ...(app.place === undefined ? [] : [["At", html`<bdi>${breakable(app.place)}</bdi>`] as const]),
+    app.returnHost !== undefined && ["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`],
+    app.place !== undefined && ["At", html`<bdi>${breakable(app.place)}</bdi>`],
     ["Connected", ago(app.since, now)],
-    ...(app.remembered === true ? [["Asks again", html`Only for more than this`] as const] : []),
+    app.remembered === true && ["Asks again", html`Only for more than this`],
     ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, now)],
-    ...(app.retriedElsewhereAt === undefined
-      ? []
-      : [
-          [
-            "Used from two networks at once",
-            html`${ago(app.retriedElsewhereAt, now)}. Revoke it if that was not you.`
-          ] as const
-        ])
+    app.retriedElsewhereAt !== undefined && [
+      "Used from two networks at once",
+      html`${ago(app.retriedElsewhereAt, now)}. Revoke it if that was not you.`
+    ]
   ],
   detail: html`<ul class="may" aria-label="What it may do">${app.scopes.map(
     ({ scope, words }) => html`<li>${words} <code class="scope">${scope}</code></li>`
@@ -111,8 +107,8 @@ export const connectedAppsPage = (place: Place, visitor: Visitor, model: Connect
 const section = {
   name: "apps",
   notices: {
-    "app-revoked": { kind: "done", text: "Access is revoked. The application can no longer use your account." },
-    "app-gone": { kind: "problem", text: "This application is not connected to your account. Nothing was changed." }
+    "app-revoked": doneNotice("Access is revoked. The application can no longer use your account."),
+    "app-gone": problemNotice("This application is not connected to your account. Nothing was changed.")
   }
 } as const satisfies Section
 

@@ -22,7 +22,7 @@ import type { Services } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, breakable, type Html, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import { type ClientId, readClientId } from "../rules/Id.ts"
 import { day, type Instant, type Millis } from "../rules/Instant.ts"
@@ -380,19 +380,13 @@ const clientRow = (client: ClientRow, forms: Forms, { now }: Visitor, page: Clie
   mark: client.document?.address ?? client.id,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.document === undefined ? client.id : breakable(client.document.address)}</code>`,
   facts: [
-    ...(client.document === undefined
-      ? []
-      : [["Calls itself", html`<bdi>${clientName(client.document.name)}</bdi>`] as const]),
+    client.document !== undefined && ["Calls itself", html`<bdi>${clientName(client.document.name)}</bdi>`],
     ["Kind", html`${client.kind === "public" ? "Public" : "Confidential"}, ${madeWords(client)}`],
     ["Returns to", hostList(client.redirectHosts)],
-    ...(client.question === undefined
-      ? []
-      : [["Without a person", html`${standingWords[client.question.standing]}`] as const]),
-    ...(client.secrets.length < 2 ? [] : [["Secrets", secretList(client.secrets, now)] as const]),
-    ...(page.profiles[0]?.name === client.profile.name ? [] : [["Held to", html`${client.profile.title}`] as const]),
-    ...(client.serves === undefined
-      ? []
-      : [["Exchanges tokens sent to", html`<bdi>${breakable(client.serves)}</bdi>`] as const]),
+    client.question !== undefined && ["Without a person", html`${standingWords[client.question.standing]}`],
+    client.secrets.length > 1 && ["Secrets", secretList(client.secrets, now)],
+    page.profiles[0]?.name !== client.profile.name && ["Held to", html`${client.profile.title}`],
+    client.serves !== undefined && ["Exchanges tokens sent to", html`<bdi>${breakable(client.serves)}</bdi>`],
     ["Registered", ago(client.registeredAt, now)],
     ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, now)]
   ],
@@ -443,43 +437,32 @@ ${listSection({
 const section = {
   name: "clients",
   notices: {
-    "client-disabled": { kind: "done", text: "The client is disabled. Its tokens have stopped working." },
-    "client-enabled": { kind: "done", text: "The client is enabled. It can use what people allowed it again." },
-    "client-approved": { kind: "done", text: "The client is approved: it may use the API without a person." },
-    "client-refused": { kind: "done", text: "The client is refused: it has no access without a person." },
-    "exchange-saved": { kind: "done", text: "Saved." },
-    "exchange-impossible": {
-      kind: "problem",
-      text: "That client cannot exchange tokens for this API: it is public, or no token is for the API any more."
-    },
-    "exchange-too-long": {
-      kind: "problem",
-      text: `The address ${addressTooLong}.`
-    },
-    "profile-saved": { kind: "done", text: "The client is held to this profile from now on." },
-    "profile-impossible": {
-      kind: "problem",
-      text: "As it is registered, the client could do nothing under this profile. The command “tessera client profile” names the rules that it would break."
-    },
-    "client-asked-anew": {
-      kind: "problem",
-      text: "The client has changed what it asks for since you read it. Nothing was approved: look at it again."
-    },
-    "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
-    "secret-dropped": { kind: "done", text: "The older secret has stopped working." },
-    "newer-secret-dropped": {
-      kind: "done",
-      text: "The newer secret has stopped working. The older one goes on, and you can make another."
-    },
-    "secret-not-made": {
-      kind: "problem",
-      text: "No secret was made: the client has none, or two of its secrets work already. If you just made the newer one and did not see it, drop it and make another."
-    },
-    "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
-    "client-gone": {
-      kind: "problem",
-      text: "This client is not registered. If you just deleted it, that worked."
-    }
+    "client-disabled": doneNotice("The client is disabled. Its tokens have stopped working."),
+    "client-enabled": doneNotice("The client is enabled. It can use what people allowed it again."),
+    "client-approved": doneNotice("The client is approved: it may use the API without a person."),
+    "client-refused": doneNotice("The client is refused: it has no access without a person."),
+    "exchange-saved": doneNotice("Saved."),
+    "exchange-impossible": problemNotice(
+      "That client cannot exchange tokens for this API: it is public, or no token is for the API any more."
+    ),
+    "exchange-too-long": problemNotice(`The address ${addressTooLong}.`),
+    "profile-saved": doneNotice("The client is held to this profile from now on."),
+    "profile-impossible": problemNotice(
+      "As it is registered, the client could do nothing under this profile. The command “tessera client profile” names the rules that it would break."
+    ),
+    "client-asked-anew": problemNotice(
+      "The client has changed what it asks for since you read it. Nothing was approved: look at it again."
+    ),
+    "client-not-asked": problemNotice("The client does not ask for access without a person any more."),
+    "secret-dropped": doneNotice("The older secret has stopped working."),
+    "newer-secret-dropped": doneNotice(
+      "The newer secret has stopped working. The older one goes on, and you can make another."
+    ),
+    "secret-not-made": problemNotice(
+      "No secret was made: the client has none, or two of its secrets work already. If you just made the newer one and did not see it, drop it and make another."
+    ),
+    "client-deleted": doneNotice("The client is deleted, with everything that people allowed it."),
+    "client-gone": problemNotice("This client is not registered. If you just deleted it, that worked.")
   }
 } as const satisfies Section
 

@@ -3,7 +3,7 @@ import { type BadHost, blockClientHost, takeClientDocuments, unblockClientHost }
 import { type Parameters, readParameters } from "../http/form.ts"
 import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { type DocumentHosts, hostsOfBoth } from "../rules/DocumentHosts.ts"
 import { namesIn } from "../rules/Scope.ts"
 import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
@@ -124,10 +124,10 @@ ${listSection({
 const section = {
   name: "documents",
   notices: {
-    "documents-taken": { kind: "done", text: "Documents are taken as you said." },
-    "host-blocked": { kind: "done", text: "The host is blocked, and what its applications were granted has ended." },
-    "host-unblocked": { kind: "done", text: "The host is no longer blocked." },
-    "host-gone": { kind: "problem", text: "This host is not blocked." }
+    "documents-taken": doneNotice("Documents are taken as you said."),
+    "host-blocked": doneNotice("The host is blocked, and what its applications were granted has ended."),
+    "host-unblocked": doneNotice("The host is no longer blocked."),
+    "host-gone": problemNotice("This host is not blocked.")
   }
 } as const satisfies Section
 

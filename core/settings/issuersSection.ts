@@ -9,7 +9,7 @@ import {
 import { type Parameters, readParameters } from "../http/form.ts"
 import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { namesIn } from "../rules/Scope.ts"
 import { type KeysTyped, keysTypedOf, type TrustedIssuer } from "../rules/TrustedIssuer.ts"
 import { auditContext, backTo, type Inside, type Section, sectionEndpoint } from "./inside.ts"
@@ -163,10 +163,10 @@ ${listSection({
 const section = {
   name: "issuers",
   notices: {
-    "issuer-added": { kind: "done", text: "The issuer is trusted." },
-    "issuer-changed": { kind: "done", text: "The issuer is trusted as you said." },
-    "issuer-removed": { kind: "done", text: "The issuer is trusted no more, and what it brought has ended." },
-    "issuer-gone": { kind: "problem", text: "No owner has trusted this issuer. What is configured stays." }
+    "issuer-added": doneNotice("The issuer is trusted."),
+    "issuer-changed": doneNotice("The issuer is trusted as you said."),
+    "issuer-removed": doneNotice("The issuer is trusted no more, and what it brought has ended."),
+    "issuer-gone": problemNotice("No owner has trusted this issuer. What is configured stays.")
   }
 } as const satisfies Section
 

@@ -6,7 +6,7 @@ import type { Grant, KeyUse } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
@@ -202,12 +202,11 @@ ${listSection({
 const section = {
   name: "keys",
   notices: {
-    "key-revoked": { kind: "done", text: "The key is revoked and has stopped working." },
+    "key-revoked": doneNotice("The key is revoked and has stopped working."),
     // After a double click only the second answer is seen, and the first may have replaced the key.
-    "key-gone": {
-      kind: "problem",
-      text: "This key was already replaced or revoked. If you replaced it and did not see the new key, find the new one in the list by its creation date and rotate it."
-    }
+    "key-gone": problemNotice(
+      "This key was already replaced or revoked. If you replaced it and did not see the new key, find the new one in the list by its creation date and rotate it."
+    )
   }
 } as const satisfies Section
 

@@ -3,7 +3,7 @@ import { collectPage } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Notice } from "../pages/Layout.ts"
+import { doneNotice, type Notice, problemNotice } from "../pages/Layout.ts"
 import { AccountRefusal, type Active, normaliseEmail } from "../people/Account.ts"
 import { problemOf } from "../people/accountProblems.ts"
 import type { Link } from "../people/Links.ts"
@@ -41,25 +41,17 @@ const isDigest = Schema.is(Digest)
 const section = {
   name: "members",
   notices: {
-    withdraw: { kind: "done", text: "The invitation is withdrawn. Its link has stopped working." },
-    removed: {
-      kind: "done",
-      text: "The member is removed and signed out everywhere. Their applications have lost access."
-    },
-    removing: {
-      kind: "done",
-      text: "The member is removed and signed out everywhere. Their applications will lose access within a few minutes."
-    },
-    "place-set": { kind: "done", text: "The place is saved. It counts from the next application on." },
-    "place-removed": {
-      kind: "done",
-      text: "The place is removed. What the member allowed applications there has ended."
-    },
-    "place-removing": {
-      kind: "done",
-      text: "The place is removed. What the member allowed applications there will end within a few minutes."
-    },
-    "place-gone": { kind: "problem", text: "The member does not have this place." }
+    withdraw: doneNotice("The invitation is withdrawn. Its link has stopped working."),
+    removed: doneNotice("The member is removed and signed out everywhere. Their applications have lost access."),
+    removing: doneNotice(
+      "The member is removed and signed out everywhere. Their applications will lose access within a few minutes."
+    ),
+    "place-set": doneNotice("The place is saved. It counts from the next application on."),
+    "place-removed": doneNotice("The place is removed. What the member allowed applications there has ended."),
+    "place-removing": doneNotice(
+      "The place is removed. What the member allowed applications there will end within a few minutes."
+    ),
+    "place-gone": problemNotice("The member does not have this place.")
   }
 } as const satisfies Section
 

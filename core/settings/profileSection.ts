@@ -5,7 +5,7 @@ import type { Parameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
-import { type Document, type Place, problemLine, type Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemLine, type Visitor } from "../pages/Layout.ts"
 import { AccountRefusal, passwordBytes, personNameLength } from "../people/Account.ts"
 import { problemOf } from "../people/accountProblems.ts"
 import { enterAt } from "../people/Cookie.ts"
@@ -92,8 +92,8 @@ ${field({
 const section = {
   name: "profile",
   notices: {
-    profile: { kind: "done", text: "Your name is saved." },
-    password: { kind: "done", text: "Your password is changed, and you are signed out everywhere else." }
+    profile: doneNotice("Your name is saved."),
+    password: doneNotice("Your password is changed, and you are signed out everywhere else.")
   }
 } as const satisfies Section
 

@@ -3,7 +3,7 @@ import { addResource, type BadResource, type ResourceTyped, removeResource } fro
 import { type Parameters, readParameters } from "../http/form.ts"
 import { choiceField, type FieldProblem, field, hidden, problemAt } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { minute } from "../rules/Instant.ts"
 import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
@@ -158,9 +158,9 @@ ${listSection({
 const section = {
   name: "resources",
   notices: {
-    "resource-added": { kind: "done", text: "The API is listed. Applications can ask for tokens for it." },
-    "resource-removed": { kind: "done", text: "The API is no longer listed. No new token is for it." },
-    "resource-gone": { kind: "problem", text: "No owner has listed this API. What is configured stays." }
+    "resource-added": doneNotice("The API is listed. Applications can ask for tokens for it."),
+    "resource-removed": doneNotice("The API is no longer listed. No new token is for it."),
+    "resource-gone": problemNotice("No owner has listed this API. What is configured stays.")
   }
 } as const satisfies Section
 

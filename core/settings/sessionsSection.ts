@@ -4,7 +4,7 @@ import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import { hidden } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
-import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { type Document, doneNotice, type Place, problemNotice, type Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import { endSessions, farewellBy } from "../people/endSessions.ts"
 import { isLive, lastUsedFirst, lastUseOf, type Session, sessionMark } from "../people/Sessions.ts"
@@ -92,9 +92,9 @@ export const sessionsPage = (place: Place, visitor: Visitor, model: SessionsPage
 const section = {
   name: "sessions",
   notices: {
-    "session-ended": { kind: "done", text: "That browser is signed out." },
-    "others-ended": { kind: "done", text: "You are signed out everywhere else." },
-    "session-gone": { kind: "problem", text: "That browser was signed out already. Nothing was changed." }
+    "session-ended": doneNotice("That browser is signed out."),
+    "others-ended": doneNotice("You are signed out everywhere else."),
+    "session-gone": problemNotice("That browser was signed out already. Nothing was changed.")
   }
 } as const satisfies Section
 
