@@ -1,5 +1,5 @@
 import { Context, Effect, Exit, Fiber, type ManagedRuntime, Scope } from "effect"
-import { secretJson } from "./http/answer.ts"
+import { comeBackSoon } from "./http/answer.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
 import { type Route, routeTable } from "./http/Route.ts"
 import { Tessera } from "./Tessera.ts"
@@ -61,11 +61,7 @@ export const mountOf = (serve: Serve, workspace: Workspace, routes: ReadonlyArra
   }
 }
 
-export const goingAway: HttpResponse = secretJson(
-  503,
-  { error: "temporarily_unavailable", error_description: "The server is not ready, or is shutting down." },
-  [["retry-after", "1"]]
-)
+export const goingAway = comeBackSoon("The server is not ready, or is shutting down.")
 
 const answerOf = <E>(exit: Exit.Exit<HttpResponse, E>): HttpResponse => (Exit.isSuccess(exit) ? exit.value : goingAway)
 

@@ -235,7 +235,8 @@ export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cor
 }
 
 /** A row's name: no two rows of a server may have one. */
-export const endpointName = ({ match, path }: Endpoint): string => (match === "below" ? `${path}/*` : path)
+export const endpointName = ({ match, path }: Pick<Endpoint, "match" | "path">): string =>
+  match === "below" ? `${path}/*` : path
 
 export const makeRoute = (
   { cors, errors, leadsTo, match, methods, path, storeless = false }: Endpoint,

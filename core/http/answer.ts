@@ -83,12 +83,12 @@ export const secretJson = (status: number, value: unknown, headers: HeaderPairs 
   body: JSON.stringify(value)
 })
 
-/** To a request that the end of the server has overtaken: the next server answers it. */
-export const shuttingDown: HttpResponse = secretJson(
-  503,
-  { error: "temporarily_unavailable", error_description: "The server is shutting down." },
-  [["retry-after", "1"]]
-)
+/** To a request that this server, or the next one, answers in a moment. */
+export const comeBackSoon = (description: string): HttpResponse =>
+  secretJson(503, { error: "temporarily_unavailable", error_description: description }, [["retry-after", "1"]])
+
+/** To a request that the end of the server has overtaken. */
+export const shuttingDown = comeBackSoon("The server is shutting down.")
 
 export const empty = (status: number, headers: HeaderPairs = []): HttpResponse => ({ status, headers, body: "" })
 

@@ -102,27 +102,20 @@ export const toWire = (refusal: Refusal): Wire =>
         case "closed":
           return row(403, "access_denied", "Clients are registered by the owners of this workspace.")
         case "full":
-          return row(503, "temporarily_unavailable", "There is no room for more clients. Try again.", retryAfter(60))
+          return comeBack("There is no room for more clients. Try again.", 60)
         case "token_missing":
         case "token_wrong":
           return row(401, "invalid_token", "Registering here takes an initial access token.")
       }
     },
-    Contended: () =>
-      row(503, "temporarily_unavailable", "Too many requests met on one record. Try again.", retryAfter(1)),
+    Contended: () => comeBack("Too many requests met on one record. Try again.", 1),
     TooManyRequests: ({ retryAfterSeconds }) =>
       row(429, "temporarily_unavailable", "Too many requests. Try again later.", retryAfter(retryAfterSeconds)),
     PortUnavailable: ({ port }) =>
       // A stranger's host is not hurried.
-      row(
-        503,
-        "temporarily_unavailable",
-        "A service that the server has to ask first is unavailable. Try again.",
-        retryAfter(port === "documents" ? 30 : 2)
-      ),
-    Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1)),
-    WorkspaceDisabled: () =>
-      row(503, "temporarily_unavailable", "This workspace is disabled for the time being.", retryAfter(300))
+      comeBack("A service that the server has to ask first is unavailable. Try again.", port === "documents" ? 30 : 2),
+    Overloaded: () => comeBack("The server has too much to do. Try again.", 1),
+    WorkspaceDisabled: () => comeBack("This workspace is disabled for the time being.", 300)
   })
 
 const notSupported: Record<RequestNotSupported["parameter"], string> = {
@@ -172,12 +165,10 @@ const unauthorized: Record<UnauthorizedClient["reason"], string> = {
 
 const retryAfter = (seconds: number): HeaderPairs => [["retry-after", String(seconds)]]
 
-const storageAway: Wire = row(
-  503,
-  "temporarily_unavailable",
-  "The server cannot reach its storage. Try again.",
-  retryAfter(2)
-)
+const comeBack = (description: string, seconds: number): Wire =>
+  row(503, "temporarily_unavailable", description, retryAfter(seconds))
+
+const storageAway = comeBack("The server cannot reach its storage. Try again.", 2)
 
 export const faultToWire = (fault: Fault): Wire => (fault._tag === "StorageUnavailable" ? storageAway : toWire(fault))
 

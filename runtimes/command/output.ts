@@ -102,7 +102,7 @@ export const explain = (trouble: Trouble, partly = false): CommandFailed => {
     case "BadPlace":
       return explainPlace(trouble)
     case "AccountRefusal":
-      return explainRefusal(trouble)
+      return accountProblems[trouble.reason] ?? refused(`It was refused: ${trouble.reason}.`)
     case "HostingRefused":
       return trouble.reason === "unknown" ? notFound(unknownWorkspace) : refused(hostingProblems[trouble.reason])
   }
@@ -134,48 +134,27 @@ const resourceProblems = {
   full: refused("So many are listed that there is no room for another. Remove one, or list them in a RESOURCES file.")
 } as const satisfies Record<BadResource["reason"], CommandFailed>
 
-const explainPlace = ({ reason, unknown = [] }: BadPlace): CommandFailed => {
-  switch (reason) {
-    case "id":
-      return misused(`The id of a place has at most ${placeIdLength} letters, digits and signs, and no space.`)
-    case "label":
-      return misused(`Give it a label that people can read, of at most ${placeLabelLength} characters.`)
-    case "detail":
-      return misused(`Its detail has to be readable, and of at most ${placeDetailLength} characters.`)
-    case "scopes":
-      return misused(`This workspace has no scope ${unknown.join(" ")}.`)
-    case "full":
-      return refused("The person has no room for another. Remove one, or wait a quarter of an hour.")
-  }
-}
+const explainPlace = ({ reason, unknown = [] }: BadPlace): CommandFailed =>
+  reason === "scopes" ? misused(`This workspace has no scope ${unknown.join(" ")}.`) : placeProblems[reason]
 
-const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
-  switch (reason) {
-    case "email_malformed":
-      return misused("That is no email address.")
-    case "name_too_long":
-      return misused("The name is too long.")
-    case "password_too_short":
-      return refused("The password is too short; ten characters are the least.")
-    case "password_too_long":
-      return refused("The password is too long.")
-    case "password_too_plain":
-      return refused("The password is among the first that are guessed.")
-    case "password_is_email":
-      return refused("The password is the email address, or a part of it.")
-    case "email_taken":
-      return refused("An account with this email exists already.")
-    case "last_owner":
-      return refused("The workspace has no other owner. Add one first.")
-    case "unknown":
-      return notFound("There is no such account.")
-    case "email_not_invited":
-    case "email_spoken_for":
-    case "wrong_password":
-    case "link_spent":
-    case "oneself":
-      return refused(`It was refused: ${reason}.`)
-  }
+const placeProblems = {
+  id: misused(`The id of a place has at most ${placeIdLength} letters, digits and signs, and no space.`),
+  label: misused(`Give it a label that people can read, of at most ${placeLabelLength} characters.`),
+  detail: misused(`Its detail has to be readable, and of at most ${placeDetailLength} characters.`),
+  full: refused("The person has no room for another. Remove one, or wait a quarter of an hour.")
+} as const satisfies Record<Exclude<BadPlace["reason"], "scopes">, CommandFailed>
+
+/** No command comes to the others. */
+const accountProblems: { readonly [reason in AccountRefusal["reason"]]?: CommandFailed } = {
+  email_malformed: misused("That is no email address."),
+  name_too_long: misused("The name is too long."),
+  password_too_short: refused("The password is too short; ten characters are the least."),
+  password_too_long: refused("The password is too long."),
+  password_too_plain: refused("The password is among the first that are guessed."),
+  password_is_email: refused("The password is the email address, or a part of it."),
+  email_taken: refused("An account with this email exists already."),
+  last_owner: refused("The workspace has no other owner. Add one first."),
+  unknown: notFound("There is no such account.")
 }
 
 export const examples = (...commands: ReadonlyArray<string>) =>

@@ -1,12 +1,9 @@
 import type { HttpRequest } from "../../core/http/Http.ts"
-import { pageAt, type Route, routeTable } from "../../core/http/Route.ts"
+import { endpointName, pageAt, type Route, routeTable } from "../../core/http/Route.ts"
 import { pathBelow, type Workspace } from "../../core/workspace/Workspace.ts"
 
 /** A route as metrics and traces name it. What was sent may hold anything, and there may be any number of it. */
-export const patternOf = (route: Route | undefined): string => {
-  if (route === undefined) return "none"
-  return route.match === "below" ? `${route.path}/*` : route.path
-}
+export const patternOf = (route: Route | undefined): string => (route === undefined ? "none" : endpointName(route))
 
 export type RouteOf = (request: HttpRequest) => Route | undefined
 

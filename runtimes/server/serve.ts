@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, ManagedRuntime, Option } from "effect"
 import { note } from "../../core/engine/AuditContext.ts"
-import { secretJson } from "../../core/http/answer.ts"
+import { comeBackSoon } from "../../core/http/answer.ts"
 import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { finishRemovals, tellRevoked } from "../../core/people/removal.ts"
@@ -60,9 +60,7 @@ const whereTraced = ({ observe }: Settings) =>
       )
   })
 
-const starting = secretJson(503, { error: "temporarily_unavailable", error_description: "The server is starting." }, [
-  ["retry-after", "1"]
-])
+const starting = comeBackSoon("The server is starting.")
 
 /**
  * Looked at before the workspace is opened: that takes it from another address of this machine, whose server answers for it

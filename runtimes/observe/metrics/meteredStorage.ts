@@ -45,23 +45,7 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
         return signIns("signed_in")
       case "SignInFailed":
         return signIns(event.reason)
-      case "OlderSecretUsed":
-      case "RefreshRetried":
-      case "SignedOut":
-      case "AccountChanged":
-      case "AccountRefused":
-      case "WorkspaceMoved":
-      case "WorkspaceChanged":
-      case "SigningKeysChanged":
-      case "LogoutCallGivenUp":
-      case "IssuerTrusted":
-      case "IssuerChanged":
-      case "ClientDocumentsChanged":
-      case "IssuerRemoved":
-      case "ClientHostBlocked":
-      case "ClientHostUnblocked":
-      case "ResourceAdded":
-      case "ResourceRemoved":
+      default:
         return undefined
     }
   }
