@@ -47,42 +47,34 @@ const nothing = () => undefined
 export class Meters {
   readonly #context = Context.make(Metric.MetricRegistry, new Map())
 
+  /** `state` is called at each scrape. */
+  #show<State>(metric: Metric.Metric<never, State>, state: () => State): void {
+    Metric.registerUnsafe(metric, this.#context, { get: state, update: nothing, modify: nothing })
+  }
+
   count(name: string, description: string, attributes: Labels = {}): Count {
     const count: Count = { value: 0 }
-    Metric.registerUnsafe(Metric.counter(name, { description, attributes, incremental: true }), this.#context, {
-      get: () => ({ count: count.value, incremental: true }),
-      update: nothing,
-      modify: nothing
-    })
+    this.#show(Metric.counter(name, { description, attributes, incremental: true }), () => ({
+      count: count.value,
+      incremental: true
+    }))
     return count
   }
 
   spread(name: string, description: string, attributes: Labels = {}): Spread {
     const spread = new Spread()
-    Metric.registerUnsafe(
-      Metric.histogram(name, { description, attributes, boundaries: [...latencies] }),
-      this.#context,
-      { get: () => spread.state(), update: nothing, modify: nothing }
-    )
+    this.#show(Metric.histogram(name, { description, attributes, boundaries: [...latencies] }), () => spread.state())
     return spread
   }
 
   /** `read` is called at each scrape. */
   gauge(name: string, description: string, read: () => number, attributes: Labels = {}): void {
-    Metric.registerUnsafe(Metric.gauge(name, { description, attributes }), this.#context, {
-      get: () => ({ value: read() }),
-      update: nothing,
-      modify: nothing
-    })
+    this.#show(Metric.gauge(name, { description, attributes }), () => ({ value: read() }))
   }
 
   /** A number that is counted up elsewhere. */
   counted(name: string, description: string, read: () => number): void {
-    Metric.registerUnsafe(Metric.counter(name, { description, incremental: true }), this.#context, {
-      get: () => ({ count: read(), incremental: true }),
-      update: nothing,
-      modify: nothing
-    })
+    this.#show(Metric.counter(name, { description, incremental: true }), () => ({ count: read(), incremental: true }))
   }
 
   /** All of it, in Prometheus's text format. */
