@@ -169,3 +169,7 @@ export const observeSettings = (given: Given<typeof variables>): ObserveSettings
 
 /** A conflict of two variables, each right by itself. */
 export const metricsOnPublicPort: Complaint = complaint("METRICS", "another port than PORT, which is the public's")
+
+/** A right path, at which nothing can be written. */
+export const unappendable = (path: string, why: string): Complaint =>
+  complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)

@@ -11,9 +11,9 @@ import {
   type Trouble,
   writeTo
 } from "../server/LineWriter.ts"
-import { complaint, WrongSettings } from "../server/Variable.ts"
+import { WrongSettings } from "../server/Variable.ts"
 import { makeCeiling } from "./ceiling.ts"
-import type { AuditTarget } from "./ObserveSettings.ts"
+import { type AuditTarget, unappendable } from "./ObserveSettings.ts"
 
 const who = {
   /** When it happened: ISO 8601, UTC. */
@@ -171,7 +171,7 @@ const isKnown = (code: string): code is keyof typeof failures => code in failure
 const refusedFile = (path: string, thrown: unknown): WrongSettings => {
   const code = systemCode(thrown) ?? "unknown failure"
   const why = isKnown(code) ? failures[code] : `can't be opened (${code})`
-  return new WrongSettings({ complaints: [complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)] })
+  return new WrongSettings({ complaints: [unappendable(path, why)] })
 }
 
 /** Whether the last line has no end: its writer was killed, or had no room for all of it. */

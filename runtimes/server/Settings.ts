@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { dirname } from "node:path"
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
 import { type FetchOptions, hasSockets } from "../../adapters/documents/FetchOptions.ts"
 import type { Opening, Store } from "../../adapters/StoreKind.ts"
@@ -22,10 +24,12 @@ import {
   metricsOnPublicPort,
   type ObserveSettings,
   observeSettings,
-  observeVariables
+  observeVariables,
+  unappendable
 } from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
 import { fetchOptionsOf, fetchVariables } from "./FetchSettings.ts"
+import { readText } from "./JsonFile.ts"
 import { hostInUrl } from "./Listen.ts"
 import { resourcesVariable } from "./ResourcesFile.ts"
 import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
@@ -221,86 +225,100 @@ const readAll = Effect.flatMap(StoreKinds, (kinds) =>
 
 type Read = Effect.Success<typeof readAll>
 
+const both = <A, B>(
+  a: Result.Result<A, Complaint>,
+  b: Result.Result<B, Complaint>,
+  check: (a: A, b: B) => ReadonlyArray<Complaint | false>
+) => (Result.isSuccess(a) && Result.isSuccess(b) ? check(a.success, b.success) : [])
+
 /** Conflicts of two variables, each right by itself. */
-const complaintsBetween = (read: Read): ReadonlyArray<Complaint> => {
-  const complaints: Array<Complaint> = []
-  const both = <A, B>(a: Result.Result<A, Complaint>, b: Result.Result<B, Complaint>, check: (a: A, b: B) => void) =>
-    Result.isSuccess(a) && Result.isSuccess(b) ? check(a.success, b.success) : undefined
-  both(read.database, read.sealKeys, (database, keys) => {
-    if (Option.isNone(keys) && database.kind.shared) {
-      complaints.push(
+const complaintsBetween = (read: Read): ReadonlyArray<Complaint> =>
+  [
+    ...both(read.database, read.sealKeys, (database, keys) => [
+      Option.isNone(keys) &&
+        database.kind.shared &&
         complaint(
           "SEAL_KEYS",
           "a key, because several processes may share this database (`tessera seal-keys new` makes one)"
         )
-      )
-    }
-  })
-  both(read.ownerEmail, read.ownerPassword, (email, password) => {
-    if (Option.isSome(email) && Option.isNone(password)) {
-      complaints.push(complaint("OWNER_PASSWORD", "a password, because OWNER_EMAIL is set"))
-    }
-    if (Option.isNone(email) && Option.isSome(password)) {
-      complaints.push(complaint("OWNER_EMAIL", "an email address, because OWNER_PASSWORD is set"))
-    }
-  })
-  both(read.registration, read.registrationToken, (registration, token) => {
-    if (registration === "token" && Option.isNone(token)) {
-      complaints.push(complaint("REGISTRATION_TOKEN", "the initial access token, because REGISTRATION is token"))
-    }
-    if (registration === "open" && Option.isSome(token)) {
-      complaints.push(complaint("REGISTRATION", "token, because REGISTRATION_TOKEN is set"))
-    }
-  })
-
-  both(read.fetchAllow, read.fetchCa, (allow, ca) => {
-    if (allow.size === 0 && Option.isSome(ca)) {
-      complaints.push(
-        complaint("FETCH_ALLOW", "the hosts whose certificates FETCH_CA vouches for, because that is set")
-      )
-    }
-    if (Option.isSome(ca) && !hasSockets()) {
-      complaints.push(complaint("FETCH_CA", "Node 20.16 or later; an older one takes the file in NODE_EXTRA_CA_CERTS"))
-    }
-  })
-  both(read.otlpEndpoint, read.otlpInsecure, (endpoint, insecure) => {
-    if (Option.isSome(endpoint) && isOpenToReaders(endpoint.value) && !insecure) {
-      complaints.push(
+    ]),
+    ...both(read.ownerEmail, read.ownerPassword, (email, password) => [
+      Option.isSome(email) &&
+        Option.isNone(password) &&
+        complaint("OWNER_PASSWORD", "a password, because OWNER_EMAIL is set"),
+      Option.isNone(email) &&
+        Option.isSome(password) &&
+        complaint("OWNER_EMAIL", "an email address, because OWNER_PASSWORD is set")
+    ]),
+    ...both(read.registration, read.registrationToken, (registration, token) => [
+      registration === "token" &&
+        Option.isNone(token) &&
+        complaint("REGISTRATION_TOKEN", "the initial access token, because REGISTRATION is token"),
+      registration === "open" &&
+        Option.isSome(token) &&
+        complaint("REGISTRATION", "token, because REGISTRATION_TOKEN is set")
+    ]),
+    ...both(read.fetchAllow, read.fetchCa, (allow, ca) => [
+      Option.isSome(ca) &&
+        allow.size === 0 &&
+        complaint("FETCH_ALLOW", "the hosts whose certificates FETCH_CA vouches for, because that is set"),
+      Option.isSome(ca) &&
+        !hasSockets() &&
+        complaint("FETCH_CA", "Node 20.16 or later; an older one takes the file in NODE_EXTRA_CA_CERTS")
+    ]),
+    ...both(read.otlpEndpoint, read.otlpInsecure, (endpoint, insecure) => [
+      Option.isSome(endpoint) &&
+        isOpenToReaders(endpoint.value) &&
+        !insecure &&
         complaint(
           "OTEL_EXPORTER_OTLP_ENDPOINT",
           "https outside this machine, or OTEL_EXPORTER_OTLP_INSECURE=true beside it"
         )
-      )
-    }
-  })
-  both(read.port, read.metrics, (port, metrics) => {
-    if (Option.isSome(metrics) && metrics.value.port === port) complaints.push(metricsOnPublicPort)
-  })
+    ]),
+    ...both(read.port, read.metrics, (port, metrics) => [
+      Option.isSome(metrics) && metrics.value.port === port && metricsOnPublicPort
+    ])
+  ].filter((one) => one !== false)
 
-  return complaints
+/** What a start would find missing, once the variables are right. */
+const missingFiles = ({ audit, workspaces }: Read): ReadonlyArray<Complaint> => {
+  const log = Result.isSuccess(audit) && audit.success._tag === "File" ? audit.success.path : undefined
+  const list = Result.isSuccess(workspaces) && workspaces.success._tag === "File" ? workspaces.success.path : undefined
+  const read = list === undefined ? undefined : readText(list)
+  return [
+    log !== undefined && !existsSync(dirname(log)) && unappendable(log, "has no folder"),
+    read !== undefined && Result.isFailure(read) && `WORKSPACES: ${list}: ${read.failure.says}`
+  ].filter((one) => one !== false)
 }
 
-/** Reads them all, and says of all that are wrong what is wrong. */
-export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
-  const read = yield* readAll
-  const tls = tlsFilesOf(
-    Result.getOrElse(read.tlsCert, () => Option.none()),
-    Result.getOrElse(read.tlsKey, () => Option.none()),
-    Option.getOrElse(
-      Result.getOrElse(read.baseUrl, () => Option.none()),
-      () => ""
+const reading = (complaintsOfStart: (read: Read) => ReadonlyArray<Complaint>): Effect.Effect<Settings, WrongSettings> =>
+  Effect.gen(function* () {
+    const read = yield* readAll
+    const tls = tlsFilesOf(
+      Result.getOrElse(read.tlsCert, () => Option.none()),
+      Result.getOrElse(read.tlsKey, () => Option.none()),
+      Option.getOrElse(
+        Result.getOrElse(read.baseUrl, () => Option.none()),
+        () => ""
+      )
     )
-  )
-  const complaints = [
-    ...complaintsOf(read),
-    ...complaintsBetween(read),
-    ...(Result.isFailure(tls) ? [tls.failure] : [])
-  ]
-  const all = allOf(read)
-  if (Result.isFailure(all) || Result.isFailure(tls) || complaints.length > 0)
-    return yield* new WrongSettings({ complaints })
-  return settingsOf(all.success, tls.success)
-})
+    const complaints = [
+      ...complaintsOf(read),
+      ...complaintsBetween(read),
+      ...(Result.isFailure(tls) ? [tls.failure] : []),
+      ...complaintsOfStart(read)
+    ]
+    const all = allOf(read)
+    if (Result.isFailure(all) || Result.isFailure(tls) || complaints.length > 0)
+      return yield* new WrongSettings({ complaints })
+    return settingsOf(all.success, tls.success)
+  })
+
+/** Reads them all, and says of all that are wrong what is wrong. */
+export const readSettings = reading(() => [])
+
+/** The same for a server that is to start. One that runs goes on without these files, and so do commands beside it. */
+export const readSettingsToStart = reading(missingFiles)
 
 const allOf = (read: Read) => Result.all(read)
 

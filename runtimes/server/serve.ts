@@ -25,7 +25,7 @@ import { housekeeping, inEach } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { accessLog, type LogFormat, logging } from "./logging.ts"
 import { findSealKeys } from "./SealKeyFile.ts"
-import { readSettings, type Settings } from "./Settings.ts"
+import { readSettingsToStart, type Settings } from "./Settings.ts"
 import { LogLines, standardError } from "./standardError.ts"
 import { onUntrustedProxy } from "./untrustedProxy.ts"
 
@@ -158,7 +158,7 @@ const running = Effect.fnUntraced(function* (
 /** The whole server, from its settings to its last answer: runs until it is interrupted, and then drains. */
 export const serve = (surroundings: Surroundings) =>
   Effect.gen(function* () {
-    const settings = yield* readSettings
+    const settings = yield* readSettingsToStart
     const format: LogFormat = surroundings.interactive ? "pretty" : "json"
     const tracing = yield* whereTraced(settings)
     // A person at a terminal sees each line before anything else happens.

@@ -536,6 +536,14 @@ describe("the command line", () => {
           for (const name of Object.keys(env)) expect(stderr).toContain(`${name}: expected `)
           expect(stderr).not.toContain("hunter2")
         }
+        // What a start needs beside, which a command does without.
+        const missing = { PORT: "x", AUDIT: "./nowhere/audit.jsonl", WORKSPACES: "./nowhere.json" }
+        const started = yield* command(["serve"], { cwd, env: missing })
+        const told = started.stderr
+          .trim()
+          .split("\n")
+          .map((line) => line.split(":")[0])
+        expect([started.status, told.toSorted()]).toEqual([2, Object.keys(missing).toSorted()])
         const memory = yield* command(["user", "list"], { cwd, env: { DATABASE_URL: "memory:" } })
         expect(memory.status).toBe(2)
         expect(memory.stderr).toContain("memory:")
