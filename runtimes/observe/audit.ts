@@ -131,7 +131,8 @@ interface Names {
 }
 
 type Renamed<Event> = Event extends unknown
-  ? { readonly [Name in keyof Event as Name extends keyof Names ? Names[Name] : Name]: Event[Name] }
+  ? // No cast: each member under its other name, where it has one.
+    { readonly [Name in keyof Event as Name extends keyof Names ? Names[Name] : Name]: Event[Name] }
   : never
 
 const told = (given: AuditEvent): Renamed<AuditEvent> => {
