@@ -1,6 +1,6 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { type Client, identifierOf, isPublic, mayUse } from "../../client/Client.ts"
+import { type Client, hasGrant, identifierOf, isPublic, mayUse } from "../../client/Client.ts"
 import type { Members } from "../../codec/Json.ts"
 import { kidOf, mediaTypeIn, millisIn, readJws } from "../../codec/Jws.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
@@ -199,9 +199,12 @@ const grantFor = ({ client }: AuthenticatedClient, { asserted, subject, user }: 
   return grantIdOf(hashOf(text).subarray(0, idLength))
 }
 
-/** Goes on with what was brought before, unless its issuer was trusted anew since. */
-const isOf = (found: Standing | Revoked | undefined, asserted: Asserter): found is Standing =>
-  found?._tag === "Standing" && found.asserted !== undefined && isSameAsserter(found.asserted, asserted)
+/** Goes on with what this very client brought before, unless its issuer was trusted anew since. */
+const isOf = (found: Standing | Revoked | undefined, client: Client, asserted: Asserter): found is Standing =>
+  found?._tag === "Standing" &&
+  hasGrant(client, found) &&
+  found.asserted !== undefined &&
+  isSameAsserter(found.asserted, asserted)
 
 /** Of a beginning behind this one: no token of before counts again. */
 const epochAfter = (found: Standing | Revoked | undefined): number => {
@@ -244,7 +247,7 @@ const redeem = (
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   const until = later(now, keptFor)
-  const before = isOf(found, assertion.asserted) ? found : undefined
+  const before = isOf(found, by.client, assertion.asserted) ? found : undefined
   const all = before === undefined ? undefined : scopesNamed(policy.scopes, [...before.scope, ...scope.success])
   const grows = before === undefined || !isWithin(scope.success, before.scope)
   const isDue = before?.expiresAt === undefined || until - before.expiresAt >= keptFor / 30

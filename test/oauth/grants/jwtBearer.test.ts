@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { endGrant } from "../../../core/engine/administerGrants.ts"
 import { blockClientHost, changeIssuer, removeIssuer } from "../../../core/engine/administerWorkspace.ts"
+import type { HttpResponse } from "../../../core/http/Http.ts"
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
 import { DocumentFault, Documents } from "../../../core/ports/Documents.ts"
 import { SignatureFault } from "../../../core/ports/Signatures.ts"
@@ -444,6 +445,12 @@ describe("an issuer whose terms change", () => {
 
 const program = "https://chat.example/client.json"
 
+const signs = {
+  grant_types: ["authorization_code", jwtBearer.name],
+  token_endpoint_auth_method: "private_key_jwt",
+  jwks: { keys: [foreign.jwk] }
+}
+
 /** A program that brings its document, and signs with a key that stands there. */
 const withProgram = <A, E>(
   body: (world: World, web: DocumentsWeb) => Effect.Effect<A, E>,
@@ -451,12 +458,7 @@ const withProgram = <A, E>(
   members: object = {}
 ) => {
   const web = new DocumentsWeb()
-  web.publish(program, {
-    grant_types: ["authorization_code", jwtBearer.name],
-    token_endpoint_auth_method: "private_key_jwt",
-    jwks: { keys: [foreign.jwk] },
-    ...members
-  })
+  web.publish(program, { ...signs, ...members })
   return inWorld((world) => Effect.andThen(trust(world, clients && { clients }), body(world, web)), {
     signatures: realSignatures,
     documents: web.layer()
@@ -464,8 +466,9 @@ const withProgram = <A, E>(
 }
 
 const bringAs = Effect.fnUntraced(function* (world: World, claims: object = {}) {
-  const assertion = yield* signed(claimsFor({ id: program } as TestClient, claims))
-  const proof = { iss: program, sub: program, aud: issuer, jti: crypto.randomUUID(), exp: seconds + 60 }
+  const at = Math.floor((yield* currentInstant) / 1000)
+  const assertion = yield* signed(claimsFor({ id: program } as TestClient, { iat: at, exp: at + 300, ...claims }))
+  const proof = { iss: program, sub: program, aud: issuer, jti: crypto.randomUUID(), exp: at + 60 }
   const fields = {
     grant_type: jwtBearer.name,
     assertion,
@@ -544,6 +547,31 @@ describe("a document's client", () => {
           )
           expect(yield* told(world, text(jsonOf(answer).access_token))).toEqual({ active: false })
           expect((yield* bringAs(world)).status).toBe(401)
+        }),
+      [program]
+    ))
+
+  test("that proved nothing for a while begins anew: what it brought before stays dead, and what it brings then is good", () =>
+    withProgram(
+      (world, web) =>
+        Effect.gen(function* () {
+          const isLive = (answer: HttpResponse) =>
+            Effect.map(told(world, text(jsonOf(answer).access_token)), ({ active }) => active)
+          const before = yield* bringAs(world)
+          expect(yield* isLive(before)).toBe(true)
+          for (const [members, status] of [
+            [{ ...signs, token_endpoint_auth_method: "none", jwks: undefined }, 401],
+            [signs, 200]
+          ] as const) {
+            web.publish(program, members)
+            yield* TestClock.adjust("601 seconds")
+            const answer = yield* bringAs(world)
+            expect(answer.status).toBe(status)
+            if (status === 200) expect(yield* isLive(answer)).toBe(true)
+            expect(yield* isLive(before)).toBe(false)
+          }
+          expect(yield* isLive(yield* bringAs(world))).toBe(true)
+          expect(yield* grantsOf(world)).toHaveLength(1)
         }),
       [program]
     ))
