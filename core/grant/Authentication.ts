@@ -79,7 +79,10 @@ export const aboutSignIn = ["auth_time", "acr", "amr"]
 
 const nothingAsked: AuthenticationAsked = {}
 
-/** What of a session its grant tells the client; `undefined` where nothing was asked. */
+/**
+ * What of a session its grant tells the client; `undefined` where nothing was asked. `covers`: whether its scopes do a
+ * claim, as a place of the person may take less of them than the request that named it.
+ */
 export const authenticationOf = (
   issuer: Issuer,
   {
@@ -87,12 +90,13 @@ export const authenticationOf = (
     scope,
     signIn
   }: { readonly client: ClientId; readonly scope: Scopes; readonly signIn?: AuthenticationAsked },
-  { acr, amr, authenticatedAt, session, name = session }: Session
+  { acr, amr, authenticatedAt, session, name = session }: Session,
+  covers: (claim: string) => boolean
 ): Authentication | undefined => {
   const identifies = signsIn(scope)
   if (!identifies && signIn?.maxAge === undefined && signIn?.acr === undefined) return undefined
   const asked = signIn ?? nothingAsked
-  const claims = (asked.claims ?? []).filter((name) => !aboutSignIn.includes(name))
+  const claims = (asked.claims ?? []).filter((name) => !aboutSignIn.includes(name) && covers(name))
   const tellsTime = asked.maxAge !== undefined || isAsked(asked, "auth_time")
   const tellsStrength = asked.acr !== undefined || isAsked(asked, "acr")
   return {

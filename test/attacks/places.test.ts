@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { decodeJwt } from "jose"
 import { userGrants } from "../../core/grant/Grant.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import type { UserPlace } from "../../core/ports/ResourceOwner.ts"
@@ -18,9 +19,11 @@ import {
   refresh,
   returned,
   type TestClient,
+  text,
   tokensOf,
   type Values
 } from "../given/flow.ts"
+import { signsIn } from "../given/openId.ts"
 import { approveAt, askedBy, uriOf, visitTarget } from "../given/pushing.ts"
 import { inWorld, realSignatures, type World } from "../given/World.ts"
 
@@ -342,6 +345,33 @@ describe("the place of a grant", () => {
         expect(yield* placesOf(given)).toEqual(["bakery", "museum"])
       })
     ))
+
+  test("tells of the person what the place takes: no claim of another scope stands in the ID token (OpenID Connect Core §5.5)", () => {
+    const scopes = (...names: ReadonlyArray<string>) => names.map((name) => ScopeName.make(name))
+    const places = [place("bakery", { scopes: scopes("openid", "profile") }), place("museum")]
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const given = { world, client: yield* provenClient(world), places: {} }
+          const claims = JSON.stringify({ id_token: { name: null, email: null } })
+          for (const [at, asked, told] of [
+            ["bakery", "openid", { name: "Mx alice" }],
+            ["bakery", "openid email", { name: "Mx alice" }],
+            ["museum", "openid", { name: "Mx alice", email: "alice@example.com" }]
+          ] as const) {
+            const page = yield* ask(given, "alice", { scope: asked, claims })
+            const code = returned(yield* post(given, page, { place: at })).get("code") ?? ""
+            const first = jsonOf(yield* redeem(world, given.client, code))
+            const next = jsonOf(yield* refresh(world, given.client, text(first.refresh_token)))
+            for (const { id_token } of [first, next]) {
+              const { email, name } = decodeJwt(text(id_token))
+              expect({ at, name, email }).toEqual({ at, email: undefined, ...told })
+            }
+          }
+        }),
+      { ...signsIn, places: () => places, profile: { email: "alice@example.com" } }
+    )
+  })
 
   test("is none where no place takes any scope: the client is told", () =>
     attacked((given) =>

@@ -17,7 +17,12 @@ const bare = { session: "a session" }
 const sid = sidOf(issuer, client, "a session")
 
 const told = (asked: AuthenticationAsked | undefined, session: typeof whole | typeof bare, scope = scopes("openid")) =>
-  authenticationOf(issuer, { client, scope, ...(asked === undefined ? {} : { signIn: asked }) }, session)
+  authenticationOf(
+    issuer,
+    { client, scope, ...(asked === undefined ? {} : { signIn: asked }) },
+    session,
+    (claim) => claim === "email"
+  )
 
 describe("what a client is told of a sign-in", () => {
   const rows: ReadonlyArray<readonly [AuthenticationAsked | undefined, Authentication]> = [
@@ -30,7 +35,11 @@ describe("what a client is told of a sign-in", () => {
     [{ claims: ["acr"] }, { acr: "2" }],
     [{ claims: ["amr"] }, { amr: ["pwd", "otp"] }],
     [{ offline: true }, { offline: true }],
-    [{ claims: ["email", "acr", "auth_time", "amr"] }, { at: t0, acr: "2", amr: ["pwd", "otp"], claims: ["email"] }]
+    [{ claims: ["name"] }, {}],
+    [
+      { claims: ["name", "email", "acr", "auth_time", "amr"] },
+      { at: t0, acr: "2", amr: ["pwd", "otp"], claims: ["email"] }
+    ]
   ]
 
   test.each(rows)("is what was asked, and of nothing that the host does not tell: %j", (asked, expected) => {

@@ -40,6 +40,7 @@ import { queryAgain } from "../../request/pushed.ts"
 import { type CheckedRequest, returnRefusal, returnTo } from "../../request/readRequest.ts"
 import { consentGiven } from "../../request/rememberedConsent.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
+import { claimsWithin } from "../../rules/Claims.ts"
 import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
 import {
   AccessDenied,
@@ -164,7 +165,8 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
     const admitted = services.brought.admit(call.workspace, auditContextOf(call), brought)
     yield* Effect.catchTag(admitted, "NoSuchClient", untrusted(step.waiting))
   }
-  const authentication = authenticationOf(issuer, step.waiting, here)
+  const covers = claimsWithin(services.claimScopes, step.waiting.scope)
+  const authentication = authenticationOf(issuer, step.waiting, here, covers)
   const begun = yield* Effect.result(
     services.grants.begin(
       call.workspace,
