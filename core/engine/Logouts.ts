@@ -1,5 +1,5 @@
 import { type Clock, Effect, Exit, Result } from "effect"
-import { identifierOf } from "../client/Client.ts"
+import { type Client, identifierOf, isKnown } from "../client/Client.ts"
 import { idTokenAlgorithmOf, logoutAddressOf } from "../client/openIdMembers.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { sidOf } from "../grant/Authentication.ts"
@@ -122,6 +122,10 @@ const roundFor = turnFor
 /** So long one workspace keeps the next one waiting, where its clients leave calls for another turn. */
 const roundsFor = minute
 
+/** Of a client that is there: the record of one that left may stay. */
+const addressOf = (client: Client | undefined, now: Instant): string | undefined =>
+  client !== undefined && isKnown(client, now) ? logoutAddressOf(client) : undefined
+
 const done: Effect.Effect<Exit.Exit<void, WriteFault>> = Effect.succeed(Exit.void)
 
 export const makeLogouts = ({
@@ -198,8 +202,7 @@ export const makeLogouts = ({
       Effect.fnUntraced(function* (grant) {
         const sid = sidIn(grant)
         if (sid === undefined || grant._tag === "Key" || grant.client === null || !sidsOf(grant.client).has(sid)) return
-        const client = yield* clients.find(workspace.id, grant.client, now)
-        const isTold = client !== undefined && logoutAddressOf(client) !== undefined
+        const isTold = addressOf(yield* clients.find(workspace.id, grant.client, now), now) !== undefined
         // A code that comes back later would name a session that is over.
         const isOnline = grant._tag === "Active" && grant.authentication?.offline !== true
         if (grant._tag === "Pending" || (isTold && isOnline)) ending.push(grant.id)
@@ -251,7 +254,7 @@ export const makeLogouts = ({
     now: Instant
   ): Effect.fn.Return<Attempted, StorageUnavailable> {
     const client = yield* clients.find(workspace.id, call.client, now)
-    const address = client === undefined ? undefined : logoutAddressOf(client)
+    const address = addressOf(client, now)
     if (client === undefined || address === undefined) return { fault: "no_address" }
     const asked = { algorithm: idTokenAlgorithmOf(client, policy), life: tokenLife }
     const signed = yield* Effect.result(

@@ -3,6 +3,7 @@ import { Deferred, type Duration, Effect, Fiber, Layer, type Scope } from "effec
 import { TestClock } from "effect/testing"
 import { decodeJwt } from "jose"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import { ClientIdentifier, clientKey } from "../../core/client/ClientIdentifier.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { callOf, callsOf, type LogoutRecord, logoutKind, queueId, woken } from "../../core/engine/logoutCalls.ts"
 import { makeRecords } from "../../core/engine/Records.ts"
@@ -13,7 +14,7 @@ import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
-import { codeFor, redeem, registerClient, type TestClient, text } from "../given/flow.ts"
+import { bearing, codeFor, redeem, registerClient, type TestClient, text } from "../given/flow.ts"
 import { identify, signsIn } from "../given/openId.ts"
 import { inWorld, realSignatures, t0, type World, type WorldOptions } from "../given/World.ts"
 
@@ -276,6 +277,26 @@ describe("the end of sessions", () => {
         expect([posted, Object.values(world.calls).flat()]).toEqual([[], []])
         expect(yield* deliver(world)).toBeUndefined()
       })
+    ))
+
+  test("makes no call for a client that deleted itself, though its identifier keeps its record, nor one that was due", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, { posted }) {
+        const clients = [yield* app(world, "before"), yield* app(world, "between"), yield* app(world, "stays")]
+        for (const client of clients) yield* signsInAt(world, client, "a")
+        const leaves = ({ registrationToken, registrationUri }: TestClient) =>
+          world.send("DELETE", new URL(registrationUri).pathname, { headers: bearing(registrationToken) })
+        const [before, between] = clients
+        if (before === undefined || between === undefined) throw new Error("no clients")
+        expect((yield* leaves(before)).status).toBe(204)
+        yield* end(world, ["a"])
+        expect((yield* leaves(between)).status).toBe(204)
+        yield* deliver(world)
+        expect(posted.map(({ address }) => address)).toEqual([addressOf("stays")])
+        const client = clientKey(ClientIdentifier.make(between.id))
+        expect(givenUp(world)).toMatchObject([{ event: { client, why: "no_address" } }])
+      }),
+      { policy: { ...signsIn.policy, registrationRows: "at_consent" } }
     ))
 
   test("wakes no queue for a call that could not be written: a process that looks would put it to sleep again", () =>
