@@ -282,12 +282,16 @@ const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typ
     const policy = policyAt(services.policy, call.workspace)
     const again = (current: Client) => reregister(services, current, request, policy, asked, fresh, isOpen)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
-    yield* Effect.fromResult(again(client))
+    const last = { decided: again(client) }
+    yield* Effect.fromResult(last.decided)
     yield* written(services, call, brought)
-    const stored = yield* services.clients.change(call.workspace.id, client.id, (current) =>
-      Result.match(again(current), { onFailure: () => current, onSuccess: ({ client }) => client })
-    )
+    const stored = yield* services.clients.change(call.workspace.id, client.id, (current) => {
+      last.decided = again(current)
+      return Result.isSuccess(last.decided) ? last.decided.success.client : current
+    })
     if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
+    // An owner may have put it under a stricter profile meanwhile.
+    yield* Effect.fromResult(last.decided)
     yield* noteOf(services, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
     return information(services, 200, call, stored, token, issuedSecret(stored, fresh))
   })

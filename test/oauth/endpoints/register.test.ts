@@ -1,17 +1,20 @@
 import { describe, expect, test } from "bun:test"
 import { Clock, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import * as Memory from "../../../adapters/memory/Memory.ts"
 import { readRegistration } from "../../../core/client/RegistrationRequest.ts"
 import type { AuditContext } from "../../../core/engine/AuditContext.ts"
-import { registerClient as registerByCore } from "../../../core/engine/administerClients.ts"
+import { registerClient as registerByCore, setSecurityProfile } from "../../../core/engine/administerClients.ts"
 import { makeClients } from "../../../core/engine/Clients.ts"
 import { Limiter } from "../../../core/ports/Limiter.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { Storage } from "../../../core/ports/Storage.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
 import { TooManyRequests } from "../../../core/rules/Refusal.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import { byOwner, passing } from "../../given/auditContext.ts"
+import { own } from "../../given/enterprise.ts"
 import {
   authorizeTarget,
   bearing,
@@ -25,7 +28,7 @@ import {
   type TestClient,
   tokenRequest
 } from "../../given/flow.ts"
-import { inWorld, t0, theWorkspace, type World } from "../../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const post = (world: World, metadata: unknown, headers: Record<string, string> = {}) =>
@@ -538,6 +541,39 @@ describe("looking after a registration (RFC 7592)", () => {
         expect((yield* companies(world, theirs.access)).status).toBe(200)
       })
     ))
+
+  test("refuses an update that an owner's change of the same moment leaves no room for, and notes none", () => {
+    let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
+    const replacing = (inner: Storage["Service"]): Storage["Service"] => ({
+      ...inner,
+      replace: (...given) =>
+        Effect.suspend(() => {
+          const before = meanwhile
+          meanwhile = Effect.void
+          return Effect.andThen(Effect.orDie(before), inner.replace(...given))
+        })
+    })
+    const store = Layer.effect(Storage, Effect.map(Storage, replacing)).pipe(Layer.provide(Memory.layer))
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const said = { token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [own.jwk] } }
+          const client = yield* registerClient(world, said)
+          const id = ClientId.make(client.id)
+          meanwhile = setSecurityProfile(world.services, byOwner(world), id, "fapi2")
+          const answer = yield* world.send("PUT", path(client.registrationUri), {
+            headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+            body: JSON.stringify({ ...said, client_id: id, redirect_uris: ["https://app.example.org/other"] })
+          })
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_client_metadata"])
+          const stored = yield* world.services.clients.findStored(world.workspace.id, id)
+          expect(stored).toMatchObject({ redirectUris: [redirectUri], members: { security_profile: "fapi2" } })
+          const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
+          expect(changes).toEqual(["fapi2_profile"])
+        }),
+      { store, signatures: realSignatures }
+    )
+  })
 })
 
 describe("what is said is so", () => {
