@@ -1,5 +1,7 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
+import { note } from "../engine/AuditContext.ts"
+import { Audit } from "../ports/Audit.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Profile, ResourceOwner, type SignedIn, type SignInHints } from "../ports/ResourceOwner.ts"
 import type { UserId } from "../rules/Id.ts"
@@ -40,7 +42,7 @@ const recordOf = ({ session }: SignedIn) => session as Session["id"]
 /** The built-in accounts as the `ResourceOwner` port. A host with its own people gives another layer. */
 export const resourceOwnerLayer = Layer.effect(
   ResourceOwner,
-  Effect.map(Effect.all({ accounts: Accounts, entropy: Entropy }), ({ accounts, entropy }) => ({
+  Effect.map(Effect.all({ accounts: Accounts, audit: Audit, entropy: Entropy }), ({ accounts, audit, entropy }) => ({
     current: (workspace, request) =>
       Effect.map(accounts.here(workspace, request), (here) => Option.map(Option.fromUndefinedOr(here), signedInAs)),
     signInAt: (workspace, returnTo, _, hints) =>
@@ -64,6 +66,10 @@ export const resourceOwnerLayer = Layer.effect(
       if (Option.isSome(known) || !make) return known
       const password = Redacted.make(base64Url(entropy.bytes(32)), { label: "password" })
       return yield* accounts.open(workspace, { email: address, name: "", role: "member", password }).pipe(
+        Effect.tap(({ id: account, role }) => {
+          const event = { _tag: "AccountChanged", account, change: "opened", by: "server itself", role } as const
+          return note(audit, { workspace, requestId: "server" }, event)
+        }),
         Effect.map(({ id }) => Option.some(id)),
         // Another call made the account meanwhile, or none can.
         Effect.catchTag("AccountRefusal", () => Effect.map(accounts.book.byEmail(workspace, address), idOf))

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { collectAll } from "../../core/engine/lists.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
+import { t0 } from "../given/World.ts"
 import { addAccount, Browser, type House, inHouse } from "./House.ts"
 
 const issuer = "https://login.acme.example"
@@ -56,6 +57,14 @@ describe("a person whom a trusted issuer asserts", () => {
         const [account, ...more] = (yield* all(house)).filter((one) => one._tag === "Active" && one.id === id)
         expect(more).toEqual([])
         expect(account).toMatchObject({ email: "bea@example.com", role: "member", name: null, signedInAt: null })
+        expect<unknown>(house.audit).toEqual([
+          {
+            at: t0,
+            workspace: house.workspace.id,
+            requestId: "server",
+            event: { _tag: "AccountChanged", account: id, change: "opened", by: "server itself", role: "member" }
+          }
+        ])
         const browser = new Browser(house)
         for (const password of ["", "bea@example.com", "s", issuer]) {
           yield* browser.signIn("bea@example.com", password)
