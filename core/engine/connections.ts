@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { type Client, hasGrant, isKnown } from "../client/Client.ts"
 import { isVouchedFor } from "../grant/check.ts"
 import { type Connected, type Grant, isConnected, placeOf } from "../grant/Grant.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -21,6 +22,14 @@ export interface Connection {
   readonly place?: PlaceId
   readonly grants: ReadonlyArray<Connected>
 }
+
+/** Of a connection's grants, those that its client has as it is now: what it had before it ended, or came anew, is dead. */
+export const grantsHeldBy = (
+  client: Client | undefined,
+  grants: ReadonlyArray<Connected>,
+  now: Instant
+): ReadonlyArray<Connected> =>
+  client === undefined || !isKnown(client, now) ? [] : grants.filter((grant) => hasGrant(client, grant))
 
 /** What decides now whether a grant still connects. */
 interface Standards {

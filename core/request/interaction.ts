@@ -1,6 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import type { Client } from "../client/Client.ts"
-import { allowedBefore, connectionsIn } from "../engine/connections.ts"
+import { allowedBefore, connectionsIn, grantsHeldBy } from "../engine/connections.ts"
 import type { Consent } from "../grant/Grant.ts"
 import { fieldFor } from "../http/csrf.ts"
 import type { Call, Services } from "../http/Route.ts"
@@ -98,8 +98,10 @@ export const earlierOf = (
     }),
     ({ connections }) => {
       const registry = scopesOf(services.policy, workspace)
-      const grantsAt = (place: PlaceId | undefined) =>
-        connections.find((one) => one.client === asked.client.id && one.place === place)?.grants ?? []
+      const grantsAt = (place: PlaceId | undefined) => {
+        const found = connections.find((one) => one.client === asked.client.id && one.place === place)
+        return grantsHeldBy(asked.client, found?.grants ?? [], now)
+      }
       const places = offer._tag === "Choice" ? offer.places.map(({ id }) => id) : [asked.place]
       const allowed = places.map((place) => allowedBefore(grantsAt(place), registry, asked))
       return {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { knownAs } from "../client/Client.ts"
 import { endGrant } from "../engine/administerGrants.ts"
-import { type Connection, connectionsPage, grantsBeside } from "../engine/connections.ts"
+import { type Connection, connectionsPage, grantsBeside, grantsHeldBy } from "../engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../engine/lists.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
@@ -137,13 +137,14 @@ const latest = (times: ReadonlyArray<Instant | null>): Instant | undefined =>
 
 const describe = Effect.fnUntraced(function* (
   inside: Inside,
-  { client: clientId, grants, id, place }: Connection,
+  { client: clientId, grants: all, id, place }: Connection,
   places: ReadonlyArray<UserPlace>
 ): Effect.fn.Return<ConnectedAppRow | undefined, StorageUnavailable> {
   const { call, services } = inside
   const client = yield* services.clients.find(call.workspace.id, clientId)
+  const grants = grantsHeldBy(client, all, call.now)
   // Without its client, the tokens of a grant are not accepted.
-  if (client === undefined) return undefined
+  if (client === undefined || grants.length === 0) return undefined
   const hosts = returnHosts(client.redirectUris)
   const used = yield* withLastUse(
     inside,

@@ -3,7 +3,7 @@ import { displayName, identifierOf } from "../../core/client/Client.ts"
 import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { note } from "../../core/engine/AuditContext.ts"
 import { type Ending, endAll, endGrant } from "../../core/engine/administerGrants.ts"
-import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
+import { type Connection, connectionsPage, grantsBeside, grantsHeldBy } from "../../core/engine/connections.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
 import { type GrantId, grantMark, PlaceId, readUserId, UserId } from "../../core/rules/Id.ts"
@@ -88,11 +88,12 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     return Option.isNone(id) ? noGrants : (page) => services.grants.ofUser(workspace.id, id.value, page)
   }
 
-  const told = ({ client: clientId, grants, id, place }: Connection) =>
+  const told = ({ client: clientId, grants: all, id, place }: Connection) =>
     Effect.gen(function* () {
       const client = yield* services.clients.find(workspace.id, clientId)
+      const grants = grantsHeldBy(client, all, yield* currentInstant)
       // Without its client nothing that it issued is accepted.
-      if (client === undefined) return []
+      if (client === undefined || grants.length === 0) return []
       const uses = yield* Effect.forEach(grants, (grant) => services.usage.lastUse("grant", workspace.id, grant.id))
       const lastUse = Math.max(...uses.map((at) => at ?? Number.NEGATIVE_INFINITY))
       const resources = grants.some((grant) => grant.resources === null)

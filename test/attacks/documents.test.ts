@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { mostForAsker, mostOf } from "../../adapters/documents/makeDocuments.ts"
-import { blockClientHost } from "../../core/engine/administerWorkspace.ts"
+import { blockClientHost, unblockClientHost } from "../../core/engine/administerWorkspace.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
@@ -20,6 +21,7 @@ import {
   registerClient,
   returned,
   type TestClient,
+  text,
   unregistered
 } from "../given/flow.ts"
 import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
@@ -372,6 +374,24 @@ describe("a document between the page and the answer", () => {
       })
     ))
 })
+
+test("a client that comes back after it was deleted is asked about anew: nothing that ended counts as allowed on its page", () =>
+  withWeb((world) =>
+    Effect.gen(function* () {
+      const isToldOf = ({ body }: HttpResponse) => body.includes('id="allowed"')
+      yield* redeem(world, clientAt(address), yield* codeFor(world, clientAt(address)))
+      expect(isToldOf(yield* ask(world, address))).toBe(true)
+      const opened = yield* world.services.openings.open(theWorkspace)
+      yield* blockClientHost(world.services, byOwner(world), opened, "app.example.org")
+      yield* unblockClientHost(world.services, byOwner(world), opened, "app.example.org")
+      yield* TestClock.adjust("10 seconds")
+      const page = yield* ask(world, address)
+      expect([page.status, isToldOf(page)]).toEqual([200, false])
+      yield* redeem(world, clientAt(address), text(returned(yield* decide(world, page, "approve")).get("code")))
+      expect(isToldOf(yield* ask(world, address, { scope: "profile" }))).toBe(false)
+      expect(isToldOf(yield* ask(world, address))).toBe(true)
+    })
+  ))
 
 test("a client of a document is known by its address alone, and what does not hold is told to the operator", () =>
   withWeb((world, web) =>

@@ -16,6 +16,7 @@ import { digestOf } from "../../core/rules/Secret.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
   authorizeTarget,
+  bearing,
   challenge,
   codeFor,
   companies,
@@ -516,6 +517,20 @@ describe("connected apps", () => {
         for (const { id } of values) if (id === deleted.id) yield* deleteClient(world.services, byOwner(world), id)
         expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
       })
+    ))
+
+  test("no longer hold what ended with a client whose identifier keeps a record of its end", () =>
+    inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          yield* signInToApp(world, client)
+          expect(idsOn(yield* look(world, "alice", "apps"))).toHaveLength(1)
+          const own = new URL(client.registrationUri).pathname
+          yield* world.send("DELETE", own, { headers: bearing(client.registrationToken) })
+          expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
+        }),
+      { policy: { registrationRows: "at_consent" } }
     ))
 
   test("no page and no address holds the whole id of a grant", () =>
