@@ -65,6 +65,17 @@ test(
   patience
 )
 
+test(
+  "nothing that exchanges of what issuers assert bring about parts the core and the model",
+  async () => {
+    const runs = Math.ceil(scripts / 4)
+    const world = { assertions: true, exchanges: true }
+    const result = await Effect.runPromise(checkModel(stage, { seed: scriptSeed, runs, world }))
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+  },
+  patience
+)
+
 const done: HttpResponse = { status: 200, headers: [], body: '{"outcome":"done"}' }
 
 /** What goes wrong with the answers of owners: a system that is as the core is, save for that. */

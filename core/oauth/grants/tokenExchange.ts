@@ -66,7 +66,10 @@ const exchange = (
   if (grant === undefined) return refuse(invalid("unknown"))
   // What a client may do without a person it does itself.
   if (principal._tag !== "User") return refuse(invalid("wrong_kind"))
-  if (grant._tag !== "Active") return refuse(invalid("revoked"))
+  // What a trusted issuer asserted of a person stands without a refresh token.
+  if ((grant._tag !== "Active" && grant._tag !== "Standing") || grant.subject._tag !== "User") {
+    return refuse(invalid("revoked"))
+  }
   if (isDead(grant.access, token)) return refuse(invalid("revoked"))
   // RFC 9449 §5: a finder of a bound token has not its key.
   if (token.binding !== null && !isBoundTo(token.binding, binding)) return refuse(invalid("binding_differs"))

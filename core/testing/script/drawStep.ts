@@ -1046,7 +1046,8 @@ const drawnStep = (moment: Moment): Step | undefined => {
   if (world.assertions === true) {
     // There is much to come about in one script.
     const own = offersOfAssertions(moment, clients).map(([weight, draw]): Offer => [3 * weight, draw])
-    return dice.weighted([...offers, ...own])?.()
+    const exchanges = world.exchanges === true ? offersOfExchanges(moment, clients) : []
+    return dice.weighted([...offers, ...own, ...exchanges])?.()
   }
   if (world.exchanges === true) return dice.weighted([...offers, ...offersOfExchanges(moment, clients)])?.()
   if (world.keys !== true) return dice.weighted(offers)?.()

@@ -115,6 +115,16 @@ describe("an exchange, by what stands when it is decided", () => {
     expect(Result.getOrThrow(outcome).actors).toEqual([identifier, last, first])
   })
 
+  test("is had for what an issuer asserted of a person, too", () => {
+    const asserted = standing({ id: grantId, subject: { _tag: "User", id: person.user }, scope: person.scope })
+    const { next, outcome } = exchange(asserted)
+    expect(next).toBeUndefined()
+    expect(Result.getOrThrow(outcome)).toMatchObject({
+      access: { grant: grantId, resources: [api], actors: [{ client: server.id, showed: token().serial }] },
+      refresh: null
+    })
+  })
+
   test("is refused where the client is no API any more", () => {
     const { serves: _, ...other } = server
     expect(exchange(grant, { by: other })).toEqual(refused(new UnauthorizedClient({ reason: "serves_no_resource" })))

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { setServedResource } from "../../../core/engine/administerClients.ts"
 import { endGrant } from "../../../core/engine/administerGrants.ts"
 import { blockClientHost, changeIssuer, removeIssuer } from "../../../core/engine/administerWorkspace.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
+import { tokenExchange } from "../../../core/oauth/grants/tokenExchange.ts"
 import { DocumentFault, Documents } from "../../../core/ports/Documents.ts"
 import { SignatureFault } from "../../../core/ports/Signatures.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
@@ -38,7 +40,8 @@ import {
   jsonOf,
   registerClient,
   type TestClient,
-  text
+  text,
+  tokenRequest
 } from "../../given/flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 import { approved } from "../../grant/given.ts"
@@ -189,6 +192,37 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
       scopes === undefined ? {} : { scopes }
     )
   )
+
+  test("brings a token that the API it was sent to may exchange (RFC 8693), for as long as its issuer is trusted", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const api = yield* registerClient(world, { grant_types: ["client_credentials"], redirect_uris: [] })
+        const serves = `${issuer}/rest`
+        yield* setServedResource(world.services, byOwner(world), theWorkspace, ClientId.make(api.id), serves)
+        const exchanged = Effect.fnUntraced(function* (claims: object = {}) {
+          const brought = jsonOf(yield* bring(world, client, yield* signed(claimsFor(client, claims))))
+          const answer = yield* tokenRequest(world, api, {
+            grant_type: tokenExchange.name,
+            subject_token: text(brought.access_token),
+            subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+            scope: "api"
+          })
+          expect(answer.status).toBe(200)
+          return text(jsonOf(answer).access_token)
+        })
+        const [first, other] = [yield* exchanged(), yield* exchanged({ sub: "bob" })]
+        const acts = { active: true, scope: "api", client_id: api.id, act: { sub: api.id } }
+        expect(yield* told(world, first)).toMatchObject({ ...acts, sub: "alice" })
+        expect(yield* told(world, other)).toMatchObject({ ...acts, sub: "bob" })
+        const [grant] = yield* grantsOf(world)
+        if (grant === undefined) throw new Error("no grant")
+        yield* endGrant(world.services, byOwner(world), grant.id)
+        expect([(yield* told(world, first)).active, (yield* told(world, other)).active]).toEqual([false, true])
+        const opened = yield* world.services.openings.open(world.workspace)
+        yield* removeIssuer(world.services, byOwner(world), opened, login)
+        expect((yield* told(world, other)).active).toBe(false)
+      })
+    ))
 
   test("narrows to the scopes of assertion, issuer and client", () =>
     inCompany(
