@@ -140,15 +140,21 @@ export const ShownClient = Schema.Struct({
   name: Schema.NullOr(Schema.String),
   madeBy: ClientMaker,
   /** Of its metadata document. */
-  digest: Schema.optionalKey(Digest)
+  digest: Schema.optionalKey(Digest),
+  /** Where its policy and its terms are, if it names either. */
+  pages: Schema.optionalKey(Schema.String)
 })
 export type ShownClient = typeof ShownClient.Type
 
 export const shownOf = ({ about, madeBy, origin }: Client): ShownClient => ({
   name: about.client_name ?? null,
   madeBy,
-  ...(origin?.document && { digest: origin.document.digest })
+  ...(origin?.document && { digest: origin.document.digest }),
+  ...pagesOf(about)
 })
+
+const pagesOf = ({ policy_uri: policy = "", tos_uri: terms = "" }: Client["about"]): Pick<ShownClient, "pages"> =>
+  policy === "" && terms === "" ? {} : { pages: `${policy} ${terms}` }
 
 /** All that deciding on a request looks at. */
 export interface Answering {
@@ -259,7 +265,10 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     // RFC 7592: the client, or its document, may have changed while its page was read.
     const now = shownOf(client)
     const isAsShown =
-      now.name === shown.name && now.madeBy === shown.madeBy && sameDigest(now.digest ?? "", shown.digest ?? "")
+      now.name === shown.name &&
+      now.madeBy === shown.madeBy &&
+      now.pages === shown.pages &&
+      sameDigest(now.digest ?? "", shown.digest ?? "")
     if (!isAsShown || refusal !== undefined) return refuse(new ForgedForm({ reason: "ticket" }))
     return answerAndKeep(
       { _tag: "Approved", ...answeredBy(step), grant: fresh },

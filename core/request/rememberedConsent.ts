@@ -9,7 +9,7 @@ import { withinResources } from "../rules/Resource.ts"
 import { reaches, type ScopeRegistry } from "../rules/Scope.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { isLoopbackHost } from "../workspace/Workspace.ts"
-import type { AnswerPlace } from "./AuthorizationRequest.ts"
+import { type AnswerPlace, shownOf } from "./AuthorizationRequest.ts"
 import type { CheckedRequest } from "./readRequest.ts"
 
 /** RFC 8252 §8.6: any program of a device may wait at a loopback port or a scheme of its own, so there a person decides. */
@@ -19,15 +19,11 @@ const isClaimed = (target: RedirectTarget): boolean => {
 }
 
 /** What the person saw of a client. Whatever of it changes, such as where it returns to, they are asked again. */
-const consentDigest = ({ about, madeBy, origin }: Client, target: RedirectTarget) =>
-  digestOf(
-    JSON.stringify([
-      target,
-      about.client_name ?? null,
-      madeBy,
-      ...(origin?.document === undefined ? [] : [origin.document.digest])
-    ])
-  )
+const consentDigest = (client: Client, target: RedirectTarget) => {
+  const { digest, madeBy, name, pages } = shownOf(client)
+  const more = digest ?? pages
+  return digestOf(JSON.stringify([target, name, madeBy, ...(more === undefined ? [] : [more])]))
+}
 
 /** A person's yes on a page, as its grant keeps it where it may count again. */
 export const consentGiven = (

@@ -154,7 +154,12 @@ describe("an authorization request", () => {
   }
 
   test("is approved only as it was shown", () => {
-    const changes = [{ about: { client_name: "Bank" } }, { madeBy: "owner" }] as const
+    const changes = [
+      { about: { client_name: "Bank" } },
+      { madeBy: "owner" },
+      { about: { tos_uri: "https://app.example.org/terms" } },
+      { about: { policy_uri: "https://app.example.org/policy" } }
+    ] as const
     for (const change of changes) {
       const changed = step({ client: client(change) })
       expect(approve(undefined, changed, grant).next).toBeUndefined()

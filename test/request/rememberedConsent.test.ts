@@ -63,7 +63,7 @@ describe("a person's yes is kept", () => {
     expect(given(owners, { _tag: "Device", secret: digestOf("s") })).toBeUndefined()
   })
 
-  test("of what the person saw: another name, maker, document or place of return is another", () => {
+  test("of what the person saw: another name, maker, page of terms, document or place of return is another", () => {
     const document = (digest: Digest) =>
       client({ madeBy: "owner", origin: { identifier, since: t0, document: { ...read, digest } } })
     const clients = [
@@ -71,6 +71,9 @@ describe("a person's yes is kept", () => {
       client({ madeBy: "itself" }),
       client({ madeBy: "owner", about: { client_name: "App" } }),
       client({ madeBy: "owner", about: { client_name: "Ape" } }),
+      client({ madeBy: "owner", about: { tos_uri: "https://app.example.org/1" } }),
+      client({ madeBy: "owner", about: { tos_uri: "https://app.example.org/2" } }),
+      client({ madeBy: "owner", about: { policy_uri: "https://app.example.org/1" } }),
       document(digestOf("one")),
       document(digestOf("two"))
     ]
