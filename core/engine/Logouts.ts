@@ -203,9 +203,10 @@ export const makeLogouts = ({
         const sid = sidIn(grant)
         if (sid === undefined || grant._tag === "Key" || grant.client === null || !sidsOf(grant.client).has(sid)) return
         const isTold = addressOf(yield* clients.find(workspace.id, grant.client, now), now) !== undefined
-        // A code that comes back later would name a session that is over.
+        // A code that comes back later would name a session that is over. A device is elsewhere, and goes on all the same.
+        const isCode = grant._tag === "Pending" && grant.redirectUri !== undefined
         const isOnline = grant._tag === "Active" && grant.authentication?.offline !== true
-        if (grant._tag === "Pending" || (isTold && isOnline)) ending.push(grant.id)
+        if (isCode || (isTold && isOnline)) ending.push(grant.id)
         if (isTold) due.set(sid, callOf(grant.client, user, sid, now, placeAt(now)))
       })
     )

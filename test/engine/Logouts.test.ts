@@ -14,7 +14,8 @@ import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant, Instant } from "../../core/rules/Instant.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
-import { bearing, codeFor, redeem, registerClient, type TestClient, text } from "../given/flow.ts"
+import { answerAs, deviceClient, poll, waitingDevice } from "../given/devices.ts"
+import { bearing, codeFor, jsonOf, redeem, refresh, registerClient, type TestClient, text } from "../given/flow.ts"
 import { identify, signsIn } from "../given/openId.ts"
 import { inWorld, realSignatures, t0, type World, type WorldOptions } from "../given/World.ts"
 
@@ -167,6 +168,20 @@ describe("the end of sessions", () => {
         expect(ended).toHaveLength(3)
         yield* end(world, ["two"])
         expect(yield* calls(world, silent)).toEqual([])
+      })
+    ))
+
+  test("leaves alone what a device is to fetch: who approved it on another may sign out there at once (RFC 8628)", () =>
+    inTown(
+      Effect.fnUntraced(function* (world) {
+        const tv = yield* deviceClient(world)
+        const told = yield* waitingDevice(world, tv, { scope: "openid api" })
+        yield* answerAs(world, told.userCode, "approve")
+        yield* end(world, ["session-of-alice"])
+        const fetched = jsonOf(yield* poll(world, tv, told))
+        expect(decodeJwt(text(fetched.id_token))).toMatchObject({ sub: "alice", aud: tv.id })
+        yield* end(world, ["session-of-alice"])
+        expect((yield* refresh(world, tv, text(fetched.refresh_token))).status).toBe(200)
       })
     ))
 
