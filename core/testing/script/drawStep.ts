@@ -1005,63 +1005,61 @@ const drawnStep = (moment: Moment): Step | undefined => {
     ...(world.signers === true ? offersOfSigners(moment, clients) : []),
     ...(world.owners === true ? offersOfAnswers(moment, registered) : [])
   ]
-  if (world.documents === true) return dice.weighted([...offers, ...offersOfDocuments(moment, clients, pages)])?.()
-  if (world.devices === true) return dice.weighted([...offers, ...offersOfDevices(moment, clients, pages)])?.()
-  if (world.openId === true) {
-    const ending = {
-      _tag: "EndSession",
-      id,
-      workspace: dice.chance(80) ? 0 : 1,
-      user: dice.pick(["ann", "bob"])
-    } as const
-    const leaving: ReadonlyArray<Offer> =
-      world.signOuts === true
-        ? [
-            [state.idTokens.size > 0 ? 36 : 3, () => signOut(moment)],
-            // A client that is gone signs no person out.
-            ...offersFor(state.idTokens.size > 0 ? clients : [], 14, (some) => authorize(moment, some)),
-            ...offersFor(state.idTokens.size > 0 ? clients : [], 4, () => wait(moment)),
-            ...(world.claims === true ? offersOfOldHints(moment) : []),
-            ...offersFor(state.idTokens.size > 0 ? clients : [], 2, (some) => {
-              const client = dice.pick(some).ref
-              return { _tag: "DeleteClient", id, client, with: client }
-            })
-          ]
-        : []
-    const drawn = dice.weighted([...offers, [7, () => ending], ...leaving])?.()
-    const step =
-      drawn === undefined || world.signOuts !== true
-        ? drawn
-        : state.idTokens.size === 0
-          ? straight(moment, drawn)
-          : withPrompt(moment, drawn)
-    // What is signed by a key under a seal key that was dropped is for its operator to mend.
-    return step?._tag === "Housekeeping" && step.what === "drop the oldest key" ? { ...step, what: "sweep" } : step
+  const { idTokens } = state
+  const leaving: ReadonlyArray<Offer> =
+    world.signOuts === true
+      ? [
+          [idTokens.size > 0 ? 36 : 3, () => signOut(moment)],
+          // A client that is gone signs no person out.
+          ...offersFor(idTokens.size > 0 ? clients : [], 14, (some) => authorize(moment, some)),
+          ...offersFor(idTokens.size > 0 ? clients : [], 4, () => wait(moment)),
+          ...(world.claims === true ? offersOfOldHints(moment) : []),
+          ...offersFor(idTokens.size > 0 ? clients : [], 2, (some) => {
+            const client = dice.pick(some).ref
+            return { _tag: "DeleteClient", id, client, with: client }
+          })
+        ]
+      : []
+  const ending = (): ReadonlyArray<Offer> => {
+    const workspace = dice.chance(80) ? 0 : 1
+    const user = dice.pick(["ann", "bob"])
+    return [[7, () => ({ _tag: "EndSession", id, workspace, user })], ...leaving]
   }
-  if (world.places === true) {
-    const exchanges = world.exchanges === true ? offersOfExchanges(moment, clients) : []
-    const step = dice.weighted([...offers, ...exchanges, ...offersOfPlaces(moment, clients, people)])?.()
-    return step === undefined ? undefined : withPlace(moment, step)
-  }
-  if (world.assertions === true) {
-    // There is much to come about in one script.
-    const own = offersOfAssertions(moment, clients).map(([weight, draw]): Offer => [3 * weight, draw])
-    const exchanges = world.exchanges === true ? offersOfExchanges(moment, clients) : []
-    return dice.weighted([...offers, ...own, ...exchanges])?.()
-  }
-  if (world.exchanges === true) return dice.weighted([...offers, ...offersOfExchanges(moment, clients)])?.()
-  if (world.keys !== true) return dice.weighted(offers)?.()
-  // Drawn in such worlds alone, so that a seed means what it meant in the others.
   const requests = [...state.requests.values()]
   const waiting = requests.filter(({ until }) => state.now < until)
-  const withPushes: ReadonlyArray<Offer> = [
-    ...offers,
+  const pushes = (): ReadonlyArray<Offer> => [
     ...offersFor(clients, 12, (some) => push(moment, some)),
     ...offersFor(waiting, 20, (some) => visit(moment, some)),
     ...offersFor(waiting, 5, () => housekeeping(moment)),
     ...offersFor(world.signers === true ? waiting : [], 9, () => turnKeys(moment)),
     ...offersFor(requests, 3, (some) => visit(moment, some))
   ]
-  const step = dice.weighted(withPushes)?.()
-  return step === undefined ? undefined : withKey(moment, step)
+  // Each in its place, so that a seed goes on meaning what it means where a world has one of them alone.
+  const drawn = dice.weighted([
+    ...offers,
+    ...(world.documents === true ? offersOfDocuments(moment, clients, pages) : []),
+    ...(world.devices === true ? offersOfDevices(moment, clients, pages) : []),
+    ...(world.openId === true ? ending() : []),
+    ...(world.exchanges === true ? offersOfExchanges(moment, clients) : []),
+    ...(world.places === true ? offersOfPlaces(moment, clients, people) : []),
+    // There is much to come about in one script.
+    ...(world.assertions === true ? offersOfAssertions(moment, clients).map(tripled) : []),
+    ...(world.keys === true ? pushes() : [])
+  ])?.()
+  return drawn === undefined ? undefined : asWorldHas(moment, drawn)
+}
+
+const tripled = ([weight, draw]: Offer): Offer => [3 * weight, draw]
+
+/** A step with what its world adds to all. */
+const asWorldHas = (moment: Moment, drawn: Step): Step => {
+  const { state, world } = moment
+  const asked =
+    world.signOuts !== true ? drawn : state.idTokens.size === 0 ? straight(moment, drawn) : withPrompt(moment, drawn)
+  const placed = world.places === true ? withPlace(moment, asked) : asked
+  const step = world.keys === true ? withKey(moment, placed) : placed
+  // What is signed by a key under a seal key that was dropped is for its operator to mend.
+  return world.openId === true && step._tag === "Housekeeping" && step.what === "drop the oldest key"
+    ? { ...step, what: "sweep" }
+    : step
 }
