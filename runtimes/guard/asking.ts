@@ -19,7 +19,10 @@ export const askServer = (
     try: async (signal) => {
       // Wherever it led, a token and a key have no business there.
       const response = await fetch(url, { ...init, redirect: "manual", signal })
-      return { response, text: await response.text() }
+      if (response.status === 200) return { response, text: await response.text() }
+      // Not waited for: what comes of it changes nothing.
+      void response.body?.cancel().catch(() => undefined)
+      return { response, text: "" }
     },
     catch: (cause): IntrospectionFailure => ({ _tag: "Unreachable", cause })
   }).pipe(

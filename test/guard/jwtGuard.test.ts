@@ -436,6 +436,19 @@ describe("a guard over JWTs", () => {
     expect(failures[0]).toEqual({ _tag: "Status", status: 503, of: "keys" })
   })
 
+  test("reads nothing of an answer that is no 200, however long it goes on", async () => {
+    let ended = false
+    const endless = new ReadableStream({
+      cancel: () => {
+        ended = true
+      }
+    })
+    const { ask, failures, token } = await scene({ fetch: async () => new Response(endless, { status: 502 }) })
+    expect(await ask(await token())).toBe(503)
+    expect(failures).toEqual([{ _tag: "Status", status: 502, of: "keys" }])
+    expect(ended).toBe(true)
+  })
+
   test("takes keys from where they are, and follows no address that this sends it to", async () => {
     const keys = { keys: [one.jwk] }
     const server = Bun.serve({
