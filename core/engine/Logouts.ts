@@ -37,6 +37,7 @@ import {
   type LogoutQueue,
   type LogoutRecord,
   logoutKind,
+  placePause,
   prolonged,
   queueId,
   queuesOwner,
@@ -306,7 +307,10 @@ export const makeLogouts = ({
         const now = instantOf(clock)
         const outcome = judged(attempted, call, now)
         if (outcome === undefined) {
-          yield* changeOwn(id, client, (queue) => failed(queue, self, call, now))
+          const wasAsked = !("fault" in attempted && attempted.fault === "busy")
+          yield* changeOwn(id, client, (queue) =>
+            wasAsked ? failed(queue, self, call, now) : rested(queue, self, later(now, placePause))
+          )
           return
         }
         if (outcome !== "delivered") {

@@ -147,15 +147,18 @@ export const prolonged = (queue: LogoutQueue, by: string, now: Instant): LogoutQ
 /** So long one client's calls go on: one that answers slowly keeps those of others, and other workspaces, waiting no longer. */
 export const turnFor: Millis = calledWithin
 
-/** A turn is over, and calls are left for the next. `undefined`: it is another's. */
-export const rested = (queue: LogoutQueue, by: string): LogoutQueue | undefined =>
-  isOwn(queue, by) ? { ...queue, lease: null } : undefined
+/** A turn is over, and calls are left for the next, at once or `from` then on. `undefined`: it is another's. */
+export const rested = (queue: LogoutQueue, by: string, from: Instant = queue.dueAt): LogoutQueue | undefined =>
+  isOwn(queue, by) ? { ...queue, lease: null, dueAt: from } : undefined
 
 /** No call was found: the queue sleeps, but where it was woken since the lease began. `undefined`: it is another's. */
 export const emptied = (queue: LogoutQueue, by: string): LogoutQueue | undefined => {
   if (!isOwn(queue, by)) return undefined
   return queue.woken ? { ...queue, woken: false, failures: 0 } : { ...queue, waiting: false, lease: null, failures: 0 }
 }
+
+/** The client was not asked, because this process had no place left for its host: that is no failure of the client's. */
+export const placePause: Millis = second
 
 const firstPause = 10 * second
 const longestPause = 60 * minute

@@ -474,6 +474,24 @@ describe("delivering what is known", () => {
 })
 
 describe("one client's calls", () => {
+  test("wait a moment where there is no place for them here, which is no failure of the client's", () =>
+    inTown(
+      Effect.fnUntraced(function* (world, town) {
+        const client = yield* app(world)
+        yield* signsInAt(world, client, "a")
+        town.answer = () => Effect.fail(new DocumentFault({ reason: "busy" }))
+        yield* end(world, ["a"])
+        for (const round of [1, 2, 3]) {
+          expect(yield* deliver(world)).toBe(Instant.make(t0 + round * 1000))
+          expect(yield* queue(world, client)).toMatchObject({ failures: 0, lease: null })
+          yield* TestClock.adjust(1000)
+        }
+        town.answer = () => Effect.succeed(200)
+        expect(yield* deliver(world)).toBeUndefined()
+        expect(yield* calls(world, client)).toEqual([])
+      })
+    ))
+
   /** No client answers before the test says so. `calling`: so many were called by then. */
   const heldUp = Effect.fnUntraced(function* (town: Town, count = 1) {
     const [calling, gate] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
