@@ -10,6 +10,7 @@ import {
   type Taken
 } from "../../core/ports/Storage.ts"
 import { coalesce } from "../batching/coalesce.ts"
+import { warnOfClock } from "../clockApart.ts"
 import { apart, areApart, makeBatched, sendBatch, sendBatchPerWorkspace, type Verb } from "./batched.ts"
 import { migrate, type PostgresRefusal, PostgresUnreachable, requireUpToDate } from "./migrate.ts"
 import {
@@ -40,7 +41,8 @@ const late = () =>
   new StorageUnavailable({ outcome: "not_done", message: "PostgreSQL was too busy to be asked in time" })
 
 /** As a session of ours has it; nothing where a database with the protocol of PostgreSQL has no such setting. */
-const durabilityText = "SELECT current_setting('synchronous_commit', true)"
+const durabilityText =
+  "SELECT current_setting('synchronous_commit', true), (extract(epoch FROM clock_timestamp()) * 1000)::text"
 
 const make = Effect.fnUntraced(function* (
   given: PostgresOptions
@@ -59,7 +61,8 @@ const make = Effect.fnUntraced(function* (
   const within = Duration.toMillis(deadlineOf(options))
   // A pooler lets migrations pass and refuses the session settings of requests: fail at start, not at the first
   // request.
-  const [durability] = yield* pool.run({ text: durabilityText, parameters: [], writes: false }, within).pipe(
+  const asked = pool.run({ text: durabilityText, parameters: [], writes: false }, within)
+  const [durability] = yield* warnOfClock("PostgreSQL", asked, ([row]) => Number(row?.[1] ?? Number.NaN)).pipe(
     Effect.mapError((trouble) => {
       const said = trouble._tag === "Unanswered" ? trouble.failure.message : trouble.message
       return new PostgresUnreachable({ message: said })

@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { warnOfClock } from "../clockApart.ts"
 import type { RedisTarget } from "./RedisUrl.ts"
 import type { Master, Wire } from "./Wire.ts"
 
@@ -80,7 +81,11 @@ const inspect = Effect.fnUntraced(function* (
     setting(master, "maxmemory-policy")
   ])
   // Managed servers forbid CONFIG; INFO has most of it.
-  const info = fieldsOf(yield* master.ask("info", []))
+  const info = yield* warnOfClock(
+    `Redis at ${node}`,
+    Effect.map(master.ask("info", []), fieldsOf),
+    (told) => Number(told.get("server_time_usec") ?? Number.NaN) / 1000
+  )
   const appendonly = appendonlySet ?? { "0": "no", "1": "yes" }[info.get("aof_enabled") ?? ""]
   const policy = policySet ?? info.get("maxmemory_policy")
   const replicas = Number(info.get("connected_slaves") ?? 0)
