@@ -1,6 +1,7 @@
 import { type Context, Duration, Effect } from "effect"
 import { server } from "../bun.ts"
 import { peerOf } from "../serve/peer.ts"
+import { lastAnswersFor } from "../serve/shutdown.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 import { followTls, type TlsIdentity, tlsSuites } from "../server/Tls.ts"
 
@@ -33,6 +34,10 @@ const start = (
   })
   return {
     port: running.port,
+    /** From now on each connection is told with its next answer. */
+    tellLast: () => {
+      ends = true
+    },
     /** Stops listening and closes what is idle; `rest`: until what is under way is answered. */
     stop: () => {
       ends = true
@@ -76,11 +81,16 @@ export const listen: Listen = Effect.fnUntraced(function* (options) {
       }),
       catch: (thrown) => cannotListen(options, thrown)
     }),
-    ({ ending, running }) =>
-      Effect.forEach([running.stop(), ...ending], (one) => drain(one, options.shutdownTimeout), {
-        concurrency: "unbounded",
-        discard: true
-      })
+    ({ ending, running }) => {
+      running.tellLast()
+      const stopped = Effect.suspend(() =>
+        Effect.forEach([running.stop(), ...ending], (one) => drain(one, options.shutdownTimeout), {
+          concurrency: "unbounded",
+          discard: true
+        })
+      )
+      return Effect.delay(stopped, Math.min(lastAnswersFor, options.shutdownTimeout))
+    }
   )
   if (tls !== undefined) {
     yield* followTls(tls, (identity) => {

@@ -19,6 +19,7 @@ import {
   unreadable,
   unreadTarget
 } from "../serve/request.ts"
+import { lastAnswersFor } from "../serve/shutdown.ts"
 
 /** Who reads from here on waits for what has been already. */
 export const isUnderWay = (request: IncomingMessage): boolean => request.readableDidRead || request.readableEnded
@@ -318,9 +319,10 @@ export const server = (serve: Serve, options: ServerOptions): NodeServer => {
   }
   return {
     server,
-    close: (patience) =>
-      new Promise((resolve) => {
-        closing = true
+    close: async (patience) => {
+      closing = true
+      await new Promise((told) => setTimeout(told, Math.min(lastAnswersFor, patience)))
+      await new Promise<void>((resolve) => {
         const timer = setTimeout(() => {
           server.closeAllConnections()
           // To Node a connection is none before its handshake is over.
@@ -336,5 +338,6 @@ export const server = (serve: Serve, options: ServerOptions): NodeServer => {
         })
         server.closeIdleConnections()
       })
+    }
   }
 }

@@ -140,6 +140,31 @@ const keepsAsking = (port: number): (() => Promise<"still open" | "closed">) => 
   }
 }
 
+/** Asks over one connection again as soon as it is answered, until an answer says that it is the last. */
+const asksUntilTold = (port: number) => {
+  const socket = open(port)
+  const count = { requests: 0, answers: 0, told: false }
+  const ask = () => {
+    count.requests++
+    socket.write(get("/test/unicode"))
+  }
+  let rest = ""
+  const answered = Promise.withResolvers<void>()
+  socket.on("data", (part) => {
+    rest += part.toString("latin1")
+    const [, head, length] = /^(HTTP\/1\.1 200 .*?content-length: (\d+).*?\r\n\r\n)/is.exec(rest) ?? []
+    if (head === undefined || rest.length < head.length + Number(length)) return
+    rest = rest.slice(head.length + Number(length))
+    count.answers++
+    count.told = /^connection: close\r$/im.test(head)
+    answered.resolve()
+    if (!count.told) ask()
+  })
+  ask()
+  const ended = new Promise<typeof count>((resolve) => socket.once("close", () => resolve(count)))
+  return { answered: answered.promise, ended }
+}
+
 for (const { name, start } of [onBun, onNode]) {
   describe(`connections of ${name}`, () => {
     test("that are half sent, or sent a byte at a time, are given up, and one that is in use meanwhile is not", () =>
@@ -237,6 +262,18 @@ for (const { name, start } of [onBun, onNode]) {
           // Who is not told sends the next request over this connection, and gets no answer.
           expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held", isLast: true })
           yield* Effect.promise(() => closed)
+        })
+      ))
+
+    test("that are in use when the shutdown begins lose no request, and are told which answer is the last", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { close, port } = yield* start(10_000, 10_000)
+          const used = asksUntilTold(port)
+          yield* Effect.promise(() => used.answered)
+          yield* Effect.promise(close)
+          const { answers, requests, told } = yield* Effect.promise(() => used.ended)
+          expect([answers, told]).toEqual([requests, true])
         })
       ))
 
