@@ -35,7 +35,7 @@ import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
 import { Hosted, hostedBy, workspacesOfFile } from "../server/hosting.ts"
-import { restoreKeys, sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
+import { modeForOthers, restoreKeys, sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { untrustedProxySeen } from "../server/untrustedProxy.ts"
 import { lookAt, type Unseen } from "./administration.ts"
@@ -123,10 +123,10 @@ const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
       )
     }
     const { ring } = yield* sealKeysIn(path)
-    const mode = file.mode & 0o777
-    return process.platform !== "win32" && (mode & 0o077) !== 0
-      ? bad(what, `${path} can be read by others (mode ${mode.toString(8)})`, `Run: chmod 600 ${path}`)
-      : good(what, `${ring.length} in ${path}, for its owner only`)
+    const mode = modeForOthers(file)
+    return mode === undefined
+      ? good(what, `${ring.length} in ${path}, for its owner only`)
+      : bad(what, `${path} can be read by others (mode ${mode})`, `Run: chmod 600 ${path}`)
   }).pipe(
     Effect.catchTags({
       SealKeysRefused: ({ message }) =>

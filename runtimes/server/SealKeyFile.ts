@@ -142,3 +142,19 @@ export const findSealKeys = (settings: Settings): Effect.Effect<SealKeys, SealKe
     return { ...(yield* sealKeysIn(path)), place: path }
   })
 }
+
+/** The mode of the keys' file, in octal, where others than its owner may read it. */
+export const modeForOthers = ({ mode }: { readonly mode: number }): string | undefined =>
+  process.platform !== "win32" && (mode & 0o077) !== 0 ? (mode & 0o777).toString(8) : undefined
+
+/** A start goes on: the file was read, and who is to read it besides, the operator may have said on purpose. */
+export const warnOfReaders = ({ database: { file }, sealKeys }: Settings): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (file === undefined || Option.isSome(sealKeys)) return Effect.void
+    const path = sealKeyFileOf(file)
+    const found = statSync(path, { throwIfNoEntry: false })
+    const mode = found === undefined ? undefined : modeForOthers(found)
+    return mode === undefined
+      ? Effect.void
+      : Effect.logWarning(`the seal keys in ${path} can be read by others (mode ${mode}). Run: chmod 600 ${path}`)
+  })

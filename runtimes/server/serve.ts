@@ -24,7 +24,7 @@ import { Hosted } from "./hosting.ts"
 import { housekeeping, inEach } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { accessLog, type LogFormat, logging } from "./logging.ts"
-import { findSealKeys } from "./SealKeyFile.ts"
+import { findSealKeys, warnOfReaders } from "./SealKeyFile.ts"
 import { readSettingsToStart, type Settings } from "./Settings.ts"
 import { LogLines, standardError } from "./standardError.ts"
 import { onUntrustedProxy } from "./untrustedProxy.ts"
@@ -78,6 +78,7 @@ const running = Effect.fnUntraced(function* (
   { listen, onHangUp, print }: Surroundings
 ) {
   const keys = yield* findSealKeys(settings)
+  yield* warnOfReaders(settings)
   const metering = yield* whereMetered(settings)
   const audit = auditOf(settings.observe.audit, onHangUp)
   const plain: Onlookers = tracing === undefined ? { audit } : { audit, storage: tracing.storage }

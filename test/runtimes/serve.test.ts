@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { execFileSync } from "node:child_process"
 import {
+  chmodSync,
   constants,
   existsSync,
   mkdirSync,
@@ -263,6 +264,29 @@ describe("tessera serve", () => {
         renameSync(away, keys)
         const after = yield* started(cwd, env)
         expect(yield* companiesStatus(after.url, token)).toBe(200)
+      })
+    ))
+
+  test("says at a start that others can read the seal keys", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const keys = join(cwd, "data/tessera.db.keys")
+        for (const [mode, lines] of [
+          [undefined, 0],
+          [0o644, 1],
+          [0o600, 0]
+        ] as const) {
+          if (mode !== undefined) chmodSync(keys, mode)
+          const server = yield* started(cwd)
+          yield* killed(server, "SIGTERM")
+          expect([
+            mode,
+            server.child
+              .stderr()
+              .split("\n")
+              .filter((line) => line.includes("chmod 600")).length
+          ]).toEqual([mode, lines])
+        }
       })
     ))
 
