@@ -26,7 +26,7 @@ import type { Listen } from "./Listen.ts"
 import { accessLog, type LogFormat, logging } from "./logging.ts"
 import { findSealKeys, warnOfReaders } from "./SealKeyFile.ts"
 import { readSettingsToStart, type Settings } from "./Settings.ts"
-import { LogLines, standardError } from "./standardError.ts"
+import { LogLines, logsWarnings, standardError } from "./standardError.ts"
 import { onUntrustedProxy } from "./untrustedProxy.ts"
 
 /** What the platform knows of the program's surroundings. */
@@ -77,6 +77,7 @@ const running = Effect.fnUntraced(function* (
   tracing: Tracing | undefined,
   { listen, onHangUp, print }: Surroundings
 ) {
+  yield* logsWarnings
   const keys = yield* findSealKeys(settings)
   yield* warnOfReaders(settings)
   const metering = yield* whereMetered(settings)

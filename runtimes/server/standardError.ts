@@ -1,5 +1,5 @@
 import { format, inspect } from "node:util"
-import { Console, Context, Effect, Layer } from "effect"
+import { Console, Context, Effect, Layer, type Scope } from "effect"
 import { makeLineWriter, openPipeOf, serverBounds } from "./LineWriter.ts"
 import type { LogFormat } from "./logging.ts"
 
@@ -65,3 +65,19 @@ export const standardError = (logFormat: LogFormat): Layer.Layer<never> =>
       )
     })
   )
+
+/** What a library says past the logger, as the driver of Redis does, is a line of the log like any other. */
+export const logsWarnings: Effect.Effect<void, never, Scope.Scope> = Effect.gen(function* () {
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const { warn } = console
+      console.warn = (...said: ReadonlyArray<unknown>) => void run(Effect.logWarning(format(...said)))
+      return warn
+    }),
+    (warn) =>
+      Effect.sync(() => {
+        console.warn = warn
+      })
+  )
+})

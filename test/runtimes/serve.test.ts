@@ -641,6 +641,20 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("logs lines of JSON alone, also what the driver of Redis says by itself of a password that is not needed", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const SEAL_KEYS = (yield* command(["seal-keys", "new"], { cwd })).stdout.trim()
+        const DATABASE_URL = `${redisUrl().replace("redis://", "redis://:needless@")}?prefix=needless`
+        const server = yield* started(cwd, { DATABASE_URL, SEAL_KEYS })
+        yield* killed(server, "SIGTERM")
+        const lines = server.child.stderr().trim().split("\n")
+        const told = lines.map((line) => JSON.parse(line) as { readonly level: string; readonly message: string })
+        const ofPassword = told.filter(({ message }) => message.includes("does not require a password"))
+        expect(new Set(ofPassword.map(({ level }) => level))).toEqual(new Set(["Warn"]))
+      })
+    ))
+
   test("says what it waits for, and gives up, where the storage is away", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
