@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https"
-import type { Socket } from "node:net"
+import { Server as NetServer, type Socket } from "node:net"
 import type { SecureContextOptions } from "node:tls"
 import { Effect } from "effect"
 import { SharedAnswer, secretJson } from "../../core/http/answer.ts"
@@ -321,23 +321,24 @@ export const server = (serve: Serve, options: ServerOptions): NodeServer => {
     server,
     close: async (patience) => {
       closing = true
+      const closed = new Promise((resolve) => server.once("close", resolve))
+      // The port alone: `Server.close` of HTTP ends the connections as well that no request is under way over. On Bun it is
+      // another class.
+      if (server instanceof NetServer) NetServer.prototype.close.call(server)
       await new Promise((told) => setTimeout(told, Math.min(lastAnswersFor, patience)))
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(() => {
-          server.closeAllConnections()
-          // To Node a connection is none before its handshake is over.
-          for (const socket of connections) socket.destroy()
-        }, patience)
-        // What has come while the process was busy is read first, or it would pass for silence.
-        const silence = setTimeout(() => setImmediate(closeSilent), Math.min(arrival, patience))
-        server.close(() => {
-          clearTimeout(timer)
-          clearTimeout(silence)
-          // Node says so before those that it cut off are told, and what they asked for is noted with that.
-          void Promise.all([...connections].map(gone)).then(() => resolve())
-        })
-        server.closeIdleConnections()
-      })
+      const timer = setTimeout(() => {
+        server.closeAllConnections()
+        // To Node a connection is none before its handshake is over.
+        for (const socket of connections) socket.destroy()
+      }, patience)
+      // What has come while the process was busy is read first, or it would pass for silence.
+      const silence = setTimeout(() => setImmediate(closeSilent), Math.min(arrival, patience))
+      server.close()
+      await closed
+      clearTimeout(timer)
+      clearTimeout(silence)
+      // Node says so before those that it cut off are told, and what they asked for is noted with that.
+      await Promise.all([...connections].map(gone))
     }
   }
 }

@@ -167,7 +167,7 @@ describe("the entries without a platform", () => {
       expect(files.size).toBeGreaterThan(50)
     }
     for (const entry of ["tessera/node", "tessera/express", "tessera/fastify", "tessera/koa"]) {
-      expect([entry, [...graphOf(project, [entry]).foreign]]).toEqual([entry, ["node:http", "node:https"]])
+      expect([entry, [...graphOf(project, [entry]).foreign]]).toEqual([entry, ["node:http", "node:https", "node:net"]])
     }
     expect([...graphOf(project, ["tessera/bun"]).foreign]).toEqual(["node:async_hooks"])
     expect([...graphOf(project, ["tessera/storage/postgres"]).foreign]).toContain("postgres")
