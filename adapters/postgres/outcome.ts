@@ -17,12 +17,24 @@ const isRecord = (value: unknown): value is { readonly [key: string]: unknown } 
   typeof value === "object" && value !== null
 const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
+/** What OpenSSL says of a certificate that nobody vouches for. */
+const untrusted = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
+])
+
+const adviceOn = (code: string): string =>
+  untrusted.has(code) ? ": in the URL, sslrootcert names a file of authorities that vouch for its certificate" : ""
+
 export const failureOf = (error: unknown): Failure => {
   const fields = isRecord(error) ? error : {}
   const code = text(fields.code) ?? "unknown"
   const severity = text(fields.severity) ?? text(fields.severity_local)
   const isSqlState = severity !== undefined && /^[0-9A-Z]{5}$/.test(code)
-  if (!isSqlState) return { code, rolledBack: false, message: `no answer from PostgreSQL (${code})` }
+  if (!isSqlState) return { code, rolledBack: false, message: `no answer from PostgreSQL (${code})${adviceOn(code)}` }
   const said = quotesNoValue.test(code) ? `: ${text(fields.message) ?? ""}` : ""
   return { code, rolledBack: severity === "ERROR", message: `PostgreSQL answered ${code}${said}` }
 }

@@ -53,3 +53,12 @@ test("what the server says is passed on where it can't quote a value, and nowher
 test("a code of the system's own is no word of the server's, even where it looks like one", () => {
   expect(said(undefined, "EPIPE").message).toBe("no answer from PostgreSQL (EPIPE)")
 })
+
+test("a certificate that is not trusted brings the parameter that helps, and no other code does", () => {
+  for (const code of ["DEPTH_ZERO_SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"]) {
+    expect(said(undefined, code).message).toContain("sslrootcert")
+  }
+  for (const code of ["CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID", "ECONNREFUSED"]) {
+    expect(said(undefined, code).message).not.toContain("sslrootcert")
+  }
+})
