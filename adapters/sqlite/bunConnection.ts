@@ -1,5 +1,8 @@
-import { Database, SQLiteError } from "bun:sqlite"
+import type * as BunSqlite from "bun:sqlite"
 import type { Open } from "./Connection.ts"
+
+// By name: a bundler for another platform stops at an import that it does not know.
+const { Database, SQLiteError } = process.getBuiltinModule("bun:sqlite") as typeof BunSqlite
 
 export const open: Open = (path) => {
   const database = new Database(path, { readwrite: true, create: true })

@@ -1,5 +1,7 @@
-import { DatabaseSync } from "node:sqlite"
 import type { Open } from "./Connection.ts"
+
+// By name: a bundler for another platform, or of an older Node, stops at an import that it does not know.
+const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
 
 export const open: Open = (path) => {
   const database = new DatabaseSync(path)

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { builtPackage, root } from "./given/builtPackage.ts"
+import { graphOf } from "./given/ModuleGraph.ts"
 import { publicTypes } from "./given/publicTypes.ts"
 
 const scope = Scope.makeUnsafe()
@@ -49,6 +50,11 @@ describe("the public types", () => {
     expect(change("core/pages/Html.d.ts", "get text(): string", "get text(): null")).toEqual([])
     expect(change("core/pages/Html.d.ts", "/** ", "/** Now, ")).toEqual([])
   })
+})
+
+test("SQLite imports no driver, at which a bundler for another platform stops", () => {
+  const { foreign } = graphOf(project, ["tessera/storage/sqlite"])
+  expect([...foreign].sort()).toEqual(["node:fs", "node:path"])
 })
 
 describe("bundled for an application that needs a little of it", () => {
