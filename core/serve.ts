@@ -3,7 +3,7 @@ import { comeBackSoon } from "./http/answer.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
 import { type Route, routeTable } from "./http/Route.ts"
 import { Tessera } from "./Tessera.ts"
-import { basePath, pathBelow, type Workspace } from "./workspace/Workspace.ts"
+import { basePath, originOf, pathBelow, type Workspace } from "./workspace/Workspace.ts"
 
 /** What a runtime asks for every request: the answer itself where nothing had to be waited for. It never throws. */
 export type Serve = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>
@@ -20,6 +20,8 @@ export interface Mount {
    * a server of several workspaces tells them apart.
    */
   readonly owns: (path: string, host?: string) => boolean
+  /** The origin of the issuer that answers there, where that is known: what a redirect without a host means. */
+  readonly originAt?: (path: string, host?: string) => string | undefined
   /** Runs what there is to log of answers that a platform would not send. Default: on effect's default loggers. */
   readonly log?: (entry: Effect.Effect<void>) => void
 }
@@ -43,6 +45,10 @@ export const mountOfMany = (
       if (workspace === "unknown") return find(path) !== undefined
       const below = workspace === undefined ? undefined : pathBelow(workspace, path)
       return below !== undefined && find(below) !== undefined
+    },
+    originAt: (path, host = "") => {
+      const workspace = at(host, path)
+      return typeof workspace === "object" ? originOf(workspace.issuer) : undefined
     }
   }
 }
@@ -57,7 +63,8 @@ export const mountOf = (serve: Serve, workspace: Workspace, routes: ReadonlyArra
     owns: (path) => {
       const below = pathBelow(workspace, path)
       return below !== undefined && find(below) !== undefined
-    }
+    },
+    originAt: () => originOf(workspace.issuer)
   }
 }
 

@@ -4,7 +4,7 @@ import type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 import type { Mount } from "../core/serve.ts"
 import { answerOurs } from "./fetch/mount.ts"
 import { type CallerOf, type Guard, refuseBad } from "./guard/Check.ts"
-import { readBefore } from "./serve/request.ts"
+import { pathOf, readBefore, webHeaders } from "./serve/request.ts"
 
 export { type Handler, handler, type PeerOf } from "./fetch/handler.ts"
 
@@ -15,18 +15,34 @@ export interface MountOptions {
 
 export type Mounted = (request: Request) => Response | Promise<Response> | undefined
 
+/** Next's proxy takes no redirect without a host. It is the issuer's: what `url` names may be the host behind a proxy. */
+const namingHost = (auth: Mount, request: Request, answer: Response): Response => {
+  const location = answer.headers.get("location")
+  if (location === null || URL.canParse(location)) return answer
+  const path = pathOf(request.url) ?? "/"
+  const origin = auth.originAt?.(path, webHeaders(request).get("host") ?? undefined)
+  if (origin !== undefined && URL.canParse(location, origin + path)) {
+    answer.headers.set("location", new URL(location, origin + path).href)
+  }
+  return answer
+}
+
 /**
  * The answer to a request that is Tessera's, `undefined` for one that is the app's own:
  * `fetch: (request) => mounted(request) ?? app(request)`.
  */
 export const mount =
   (auth: Mount, options: MountOptions = {}): Mounted =>
-  (request) =>
-    answerOurs(auth, request, {
+  (request) => {
+    const answered = answerOurs(auth, request, {
       native: request,
       peer: () => options.peer?.(request),
       body: () => Promise.resolve(readBefore)
     })
+    return answered instanceof Promise
+      ? answered.then((answer) => namingHost(auth, request, answer))
+      : answered && namingHost(auth, request, answered)
+  }
 
 /** A copy, since some answers take no header, and an app may give one to many. Of an upgrade there is none. */
 const telling = (response: Response, pairs: HeaderPairs): Response => {
