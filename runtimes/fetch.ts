@@ -52,14 +52,21 @@ const telling = (response: Response, pairs: HeaderPairs): Response => {
   return told
 }
 
-/** A handler that only admitted requests reach. Whatever else a platform passes is passed on. */
-export const guard = <Rest extends ReadonlyArray<unknown>, const Kind extends CallerKind = CallerKind>(
+/**
+ * A handler that only admitted requests reach. The request is the platform's own (`BunRequest`, `NextRequest`), and
+ * whatever else it passes is passed on.
+ */
+export const guard = <
+  Rest extends ReadonlyArray<unknown>,
+  const Kind extends CallerKind = CallerKind,
+  Asked extends Request = Request
+>(
   auth: Guard,
   needs: Needs<Kind>,
-  handler: (request: Request, principal: CallerOf<NoInfer<Kind>>, ...rest: Rest) => Response | Promise<Response>
+  handler: (request: Asked, principal: CallerOf<NoInfer<Kind>>, ...rest: Rest) => Response | Promise<Response>
 ) => {
   refuseBad(needs)
-  return async (request: Request, ...rest: Rest): Promise<Response> => {
+  return async (request: Asked, ...rest: Rest): Promise<Response> => {
     const checked = await auth.guard(request, needs)
     if (checked._tag === "Refused") return checked.response
     const { headers, principal } = checked

@@ -49,6 +49,12 @@ export const ofAny = ofFetch.guard(guard, needs, (_request, principal) => {
   return new Response()
 })
 const ofUser = (_request: Request, { user }: UserCaller) => new Response(user)
+/** A platform's own request, such as `BunRequest` and `NextRequest`. */
+interface RoutedRequest extends Request {
+  readonly params: { readonly id: string }
+}
+export const ofRoute = ofBun.guard(guard, people, (request: RoutedRequest) => new Response(request.params.id))
+
 export const ofUsers = ofFetch.guard(guard, people, ofUser)
 // @ts-expect-error: a handler for people does not compile behind a guard that admits any caller
 export const ofUsersAndMore = ofFetch.guard(guard, { scopes: ["api"] }, ofUser)
