@@ -110,7 +110,7 @@ export const Client = Schema.Struct({
   accessTokenFormat: Schema.optionalKey(AccessTokenFormat),
   /** What it registered beyond what every client has, by the names of the table's rows. */
   members: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
-  /** The API that it is: tokens that were sent there it may exchange (RFC 8693). Only an owner says so. */
+  /** The API that it is: tokens that were sent there it may introspect and exchange (RFC 8693). Only an owner says so. */
   serves: Schema.optionalKey(Resource),
   /** Not there for a client that was registered. */
   origin: Schema.optionalKey(Origin)

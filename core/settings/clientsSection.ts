@@ -191,7 +191,7 @@ ${hidden(fields)}
 </details>`
 }
 
-/** An owner says which API the client is; only then may it exchange the tokens that it is sent (RFC 8693). */
+/** An owner says which API the client is; only then may it introspect and exchange the tokens that it is sent (RFC 8693). */
 const exchangeAction = ({ serves }: ClientRow, about: string, forms: Forms, resources: ReadonlyArray<string>): Html => {
   const all = serves === undefined || resources.includes(serves) ? resources : [...resources, serves]
   return chooser(about, forms, {
@@ -201,7 +201,7 @@ const exchangeAction = ({ serves }: ClientRow, about: string, forms: Forms, reso
     name: "resource",
     chosen: serves ?? "",
     options: [["", "None: it exchanges no tokens"], ...all.map((at) => [at, at] as const)],
-    hint: "An access token that is sent to this API it may exchange for a narrower one, to call another API for the same person."
+    hint: "An access token that is sent to this API it may introspect, and exchange for a narrower one, to call another API for the same person."
   })
 }
 

@@ -318,11 +318,13 @@ const exchange = Command.make(
       yield* print(given.json, { client_id: clientId, serves: address }, [
         address === null
           ? `${clientId} exchanges no tokens any more, and those that it got are not accepted.`
-          : `${clientId} may exchange the access tokens that are sent to ${address}, for narrower ones.`
+          : `${clientId} may introspect the access tokens that are sent to ${address}, and exchange them for narrower ones.`
       ])
     })
 ).pipe(
-  Command.withDescription("Let an API exchange the access tokens that it is sent, to call another API (RFC 8693)"),
+  Command.withDescription(
+    "Let an API introspect the access tokens that it is sent (RFC 7662), and exchange them to call another API (RFC 8693)"
+  ),
   examples("tessera client exchange CLIENT_ID https://orders.example.com")
 )
 

@@ -25,7 +25,7 @@ import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type GrantId, grantMark, type PlaceId } from "../../rules/Id.ts"
 import { earlier, type Instant, secondsOf } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
-import { type Resources, unnamedResources } from "../../rules/Resource.ts"
+import { covers, type Resources, unnamedResources } from "../../rules/Resource.ts"
 import { formatScopes, impliedBy, type Scopes } from "../../rules/Scope.ts"
 import { scopesOf, type Workspace, type WorkspaceId } from "../../workspace/Workspace.ts"
 import {
@@ -98,7 +98,7 @@ const LiveToken = Schema.Struct({
 
 const DeadToken = Schema.Struct({ active: Schema.Literal(false) }).annotate({
   identifier: "DeadToken",
-  description: "Not good, not there, or not the asking client's own."
+  description: "Not good, not there, or neither the asking client's own nor for the API that it is."
 })
 
 const Introspected = Schema.Union([LiveToken, DeadToken])
@@ -109,7 +109,7 @@ export const introspectContract = {
   heading: "OAuth",
   summary: "Ask what a token is worth",
   description:
-    "RFC 7662: a client that proves itself learns about its own tokens; a resource server, by an API key of the workspace that may introspect, about all.",
+    "RFC 7662: a client that proves itself learns about its own tokens, and where an owner said which API it is, about those that may be sent there; a resource server, by an API key of the workspace that may introspect, about all.",
   form: IntrospectToken,
   callers: [{ shows: "apiKey" }, { shows: "clientSecret" }],
   answers: [{ description: "What the token is worth now.", like: () => secretJson(200, {}), body: Introspected }],
@@ -118,7 +118,7 @@ export const introspectContract = {
 
 const read = readerOf(introspectContract.form.fields)
 
-/** The asker: a client, about its own tokens; or a resource server of the workspace, about all of them. */
+/** The asker: a client, about its own tokens and those for the API that it is; or a resource server, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly by: AuthenticatedClient } | { readonly _tag: "ResourceServer" }
 
 /** The rows that read a header in which an API key may stand. */
@@ -277,7 +277,7 @@ const describe = (
   token_type: shown.type,
   cnf: shown.binding === null ? undefined : { jkt: shown.binding.thumbprint },
   exp: facts.expiresAt === null ? undefined : secondsOf(facts.expiresAt),
-  aud: audienceOf(services, call.workspace, facts),
+  aud: audienceIn(audienceOf(services, call.workspace, facts)),
   implied_scope: impliedIn(services, call.workspace, facts.scope),
   principal: facts.principal,
   act: facts.actors && actOf(facts.actors),
@@ -287,13 +287,18 @@ const describe = (
   grant: grantMark(facts.grant)
 })
 
-/** RFC 7662 §2.2. A key names no resource, and opens all that are the workspace's. */
-const audienceOf = (services: Services, workspace: Workspace, { principal, resources, scope }: Facts) => {
-  const all =
-    resources ??
-    (principal === "ApiKey" ? null : unnamedResources(workspace, scopesOf(services.policy, workspace), scope))
-  return all === null ? undefined : all.length === 1 ? all[0] : all
-}
+/** RFC 7662 §2.2; `null` is all. A key names no resource, and opens all that are the workspace's. */
+const audienceOf = (services: Services, workspace: Workspace, { principal, resources, scope }: Facts) =>
+  resources ??
+  (principal === "ApiKey" ? null : unnamedResources(workspace, scopesOf(services.policy, workspace), scope))
+
+const audienceIn = (all: ReadonlyArray<string> | null) => (all === null ? undefined : all.length === 1 ? all[0] : all)
+
+/** RFC 7662 §2.1: whether a caller may bear it at this API. A refresh token is borne nowhere, and some keys open nothing. */
+const isBorneAt = (services: Services, workspace: Workspace, known: Examined, facts: Facts, at: string): boolean =>
+  known.kind !== "refresh" &&
+  !(known.kind === "key" && known.principal.use === "introspection") &&
+  covers(audienceOf(services, workspace, facts), at)
 
 /** Resource servers that know no hierarchy of scopes go by these too. */
 const impliedIn = (services: Services, workspace: Workspace, scope: Scopes) => {
@@ -318,14 +323,17 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
     if (Result.isFailure(form)) return Effect.fail(form.failure)
     const answered = Effect.mapEager(services.grants.examine(call.workspace, form.success.token, call.now), (known) => {
       const facts = factsOf(call.workspace.id, known)
+      const isOwn = who._tag === "Client" && facts.client === identifierOf(who.by.client)
+      const serves = who._tag === "Client" ? who.by.client.serves : undefined
+      const isSentThere = serves !== undefined && isBorneAt(services, call.workspace, known, facts, serves)
       // A resource server asks because a caller bears it there.
-      if (who._tag === "ResourceServer" && known.kind !== "refresh") {
+      if (who._tag === "ResourceServer" ? known.kind !== "refresh" : isSentThere && !isOwn) {
         services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
       }
       const shown = formOf(services.presentations, known)
       // Where no row shows it any more, it opens nothing.
       const isShown = shown.type !== undefined || known.kind === "refresh"
-      return !isShown || (who._tag === "Client" && facts.client !== identifierOf(who.by.client))
+      return !isShown || (who._tag === "Client" && !isOwn && !isSentThere)
         ? inactiveAnswer
         : secretJson(200, describe(services, call, facts, shown))
     })

@@ -10,7 +10,7 @@ import {
   refused,
   refused400
 } from "./Rule.ts"
-import { isWithin, resourceText, sameResource, type Target, targetAtToken } from "./resource.ts"
+import { isFor, resourceText, sameResource, type Target, targetAtToken } from "./resource.ts"
 import { withClient } from "./State.ts"
 import { asksBeyond, asksForUnknown, asksOnlyUnknown, narrowed } from "./scope.ts"
 import { type Standing, standingOf } from "./standing.ts"
@@ -51,7 +51,7 @@ const faults: ReadonlyArray<Fault<ExchangeFacts>> = [
     when: ({ presenter, standing }) => {
       if (standing._tag !== "access") return false
       const { actors, resource } = standing.access
-      const wasSentHere = resource === null || isWithin(presenter?.serves ?? "", resource)
+      const wasSentHere = isFor(resource, presenter?.serves ?? "")
       return !wasSentHere || actors.length >= mostActors
     },
     errors: ["invalid_request"]

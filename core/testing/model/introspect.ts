@@ -1,6 +1,7 @@
 import type { Introspect } from "../script/Command.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule, refused } from "./Rule.ts"
+import { isFor } from "./resource.ts"
 import { holderOf, type Standing, standingOf, worthOf } from "./standing.ts"
 
 interface IntrospectFacts extends ProofFacts {
@@ -27,6 +28,14 @@ export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
     name: "a token that counts for nothing is not active (RFC 7662 §2.2)",
     when: ({ standing }) => standing._tag === "nothing",
     gives: unknown
+  },
+  {
+    name: "the API that an owner said a client is learns what a token is good for that may be sent there (RFC 7662 §2.1)",
+    when: ({ standing, presenter }) =>
+      standing._tag === "access" &&
+      typeof presenter?.serves === "string" &&
+      isFor(standing.access.resource, presenter.serves),
+    gives: known
   },
   {
     name: "a client learns nothing of another's tokens",

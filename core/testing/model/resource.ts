@@ -30,6 +30,9 @@ export const resourceText = (ask: ResourceAsk, world: World, workspace: Workspac
 export const isWithin = (narrow: string, wide: string): boolean =>
   narrow.split(" ").every((one) => wide.split(" ").some((outer) => one === outer || one.startsWith(`${outer}/`)))
 
+/** Whether a token for `resource` may be sent to the API at this address; `null` is any. */
+export const isFor = (resource: string | null, at: string): boolean => resource === null || isWithin(at, resource)
+
 /** With or without a slash at the end it is the same resource. */
 export const sameResource = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { setServedResource } from "../../../core/engine/administerClients.ts"
 import { createKey } from "../../../core/engine/administerGrants.ts"
 import type { Grants } from "../../../core/engine/Grants.ts"
 import type { KeyTerms } from "../../../core/grant/apiKey.ts"
@@ -8,6 +9,8 @@ import type { Services } from "../../../core/http/Route.ts"
 import { introspectEndpoint } from "../../../core/oauth/endpoints/introspect.ts"
 import { ClientId, type GrantId, PlaceId, UserId } from "../../../core/rules/Id.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
+import { ResourceRegistry } from "../../../core/rules/Resource.ts"
+import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { byOwner } from "../../given/auditContext.ts"
 import { holderOf, tokenProof } from "../../given/dpop.ts"
 import { orders, withOrders } from "../../given/enterprise.ts"
@@ -346,6 +349,86 @@ describe("introspection by a client (RFC 7662)", () => {
         expect([nobody.status, jsonOf(nobody).error]).toEqual([401, "invalid_client"])
         const json = yield* world.send("POST", "/oauth/introspect", { body: "{}" })
         expect([json.status, jsonOf(json).error]).toEqual([400, "invalid_request"])
+      })
+    ))
+})
+
+/** RFC 7662 §2.1: most libraries of resource servers show a client's credentials, and nothing else. */
+describe("introspection by a client of which an owner said which API it is", () => {
+  const workspace: Workspace = {
+    ...withOrders,
+    resources: Schema.decodeUnknownSync(ResourceRegistry)([
+      { at: orders, name: "Orders" },
+      { at: "https://billing.example", name: "Billing" }
+    ])
+  }
+  const inScene = <A, E>(body: (world: World, api: TestClient) => Effect.Effect<A, E>) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const api = yield* registerClient(world, { grant_types: ["client_credentials"], redirect_uris: [] })
+          const id = ClientId.make(api.id)
+          expect(yield* setServedResource(world.services, byOwner(world), workspace, id, orders)).toBe("done")
+          return yield* body(world, api)
+        }),
+      { resolve: () => workspace }
+    )
+  const isActive = (world: World, client: TestClient, token: string) =>
+    Effect.map(by(world, client, token), (answer) => jsonOf(answer).active)
+
+  test("tells of an access token that may be sent there, whoever's it is, as long as the owner says so", () =>
+    inScene((world, api) =>
+      Effect.gen(function* () {
+        const app = yield* registerClient(world)
+        const other = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, app, { resource: orders })
+        expect(jsonOf(yield* by(world, api, access))).toMatchObject({
+          active: true,
+          aud: orders,
+          client_id: app.id,
+          sub: "alice",
+          scope: "api"
+        })
+        const anywhere = (yield* signInToApp(world, app)).access
+        expect(yield* isActive(world, api, anywhere)).toBe(true)
+        expect(yield* isActive(world, other, anywhere)).toBe(false)
+
+        yield* setServedResource(world.services, byOwner(world), workspace, ClientId.make(api.id), null)
+        yield* TestClock.adjust("1 minute")
+        expect(yield* isActive(world, api, access)).toBe(false)
+      })
+    ))
+
+  test("says inactive of a token for another API, and of any refresh token", () =>
+    inScene((world, api) =>
+      Effect.gen(function* () {
+        const app = yield* registerClient(world)
+        const elsewhere = yield* signInToApp(world, app, { resource: "https://billing.example" })
+        const here = yield* signInToApp(world, app, { resource: orders })
+        for (const token of [elsewhere.access, here.refresh])
+          expect(jsonOf(yield* by(world, api, token))).toEqual(inactive)
+      })
+    ))
+
+  test("tells of a key that opens it, and not of one that opens nothing", () =>
+    inScene((world, api) =>
+      Effect.gen(function* () {
+        const keyFor = (opens: KeyTerms["opens"] & (string | object)) =>
+          Effect.map(createKey(world.services, byOwner(world), { name: "k", lasts: undefined, opens }), ({ text }) =>
+            world.reveal(text)
+          )
+        expect(jsonOf(yield* by(world, api, yield* keyFor(["api"])))).toMatchObject({ active: true, scope: "api" })
+        expect(jsonOf(yield* by(world, api, yield* keyFor("introspection")))).toEqual(inactive)
+      })
+    ))
+
+  test("notes that what it asked about was used", () =>
+    inScene((world, api) =>
+      Effect.gen(function* () {
+        const { grants, usage } = world.services
+        const job = yield* grants.createKey(world.workspace.id, { name: "job", expiresAt: null })
+        yield* by(world, api, world.reveal(job.text))
+        expect(yield* usage.lastUse("grant", world.workspace.id, job.grant.id)).toBe(Instant.make(t0))
       })
     ))
 })

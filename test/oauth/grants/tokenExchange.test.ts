@@ -268,7 +268,7 @@ describe("an exchanged token (RFC 8693)", () => {
   test("another client's revocation and introspection leave it as it is", () =>
     inScene(({ billing: other, orders: by, token, world }) =>
       Effect.gen(function* () {
-        const second = yield* exchanged(world, by, token)
+        const second = yield* exchanged(world, by, token, { resource: orders })
         yield* revoke(world, other, second)
         expect((yield* told(world, second)).active).toBe(true)
         const asked = yield* world.send("POST", "/oauth/introspect", {
