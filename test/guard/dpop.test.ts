@@ -129,17 +129,23 @@ describe("a guard elsewhere (RFC 9449 §7)", () => {
     expect(await bare.call({ authorization: "Bearer token" })).toBe("admitted")
   })
 
-  test("notes a proof in its storage for as long as it would be taken, and a minute more", async () => {
+  test("notes a proof in its storage for as long as it would be taken, and a minute more, and sweeps what ended by now", async () => {
     const storage = await inMemory()
     const ends: Array<number | null> = []
+    const swept: Array<number> = []
     const insert: typeof storage.insert = (record) => {
       ends.push(record.expiresAt)
       return storage.insert(record)
     }
-    const { at, call, shown } = await scene(bound, { seenProofs: { ...storage, insert } })
+    const sweep: typeof storage.sweep = (before, limit) => {
+      swept.push(before)
+      return storage.sweep(before, limit)
+    }
+    const { at, call, shown } = await scene(bound, { seenProofs: { ...storage, insert, sweep } })
     for (const iat of [at - 30, at + 10])
       expect(await call(await shown(ada, orders, "token", { iat }))).toBe("admitted")
     expect(ends).toEqual([at + 100, at + 140].map((second) => second * 1000))
+    expect(swept).toEqual([at * 1000])
   })
 
   test("shares what it has seen with others over one storage", async () => {
