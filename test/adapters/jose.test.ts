@@ -108,6 +108,15 @@ test("a key that stands in the clear where a wrapped one was is none: who writes
   }
 })
 
+test("a key that opened where it belongs opens nowhere else: who moves it in the store has no other issuer sign", async () => {
+  const { makeKey, signer } = makeSignatures()
+  const wrapping = { key: Redacted.make(new Uint8Array(32).fill(1)), boundTo: "here" }
+  const { wrapped } = await Effect.runPromise(makeKey("ES256", () => wrapping))
+  await Effect.runPromise(signer({ wrapped, wrapping }, "ES256"))
+  const elsewhere = signer({ wrapped, wrapping: { ...wrapping, boundTo: "elsewhere" } }, "ES256")
+  expect((await Effect.runPromise(Effect.flip(elsewhere))).reason).toBe("wrapped")
+})
+
 test("what the platform finishes in one turn of the event loop goes on together, the forged beside the good", async () => {
   const { publicKey, privateKey } = await generateKeyPair("ES256")
   const key = Result.getOrThrow(readPublicKey(await exportJWK(publicKey)))

@@ -67,6 +67,10 @@ describe("over fetch, for Workers", () => {
   test("an answer is judged as anywhere", async () => {
     const redirect = { status: 302, headers: { location: "https://10.0.0.1/" } }
     expect(await came(() => new Response(null, redirect))).toBe("redirected")
+    // As a browser has it, without a word of where it leads.
+    const opaque = () =>
+      Object.defineProperty(new Response("{}", { headers: json }), "type", { value: "opaqueredirect" })
+    expect(await came(opaque)).toBe("redirected")
     expect(await came(() => new Response("{}", { status: 404, headers: json }))).toBe("status")
     expect(await came(() => new Response("{}", { headers: { "content-type": "text/html" } }))).toBe("not_json")
     expect(await came(() => new Response("{}", { headers: { ...json, "content-encoding": "gzip" } }))).toBe("not_json")
@@ -75,6 +79,36 @@ describe("over fetch, for Workers", () => {
     expect(await came(() => new Response(endless(), { headers: json }))).toBe("too_long")
     expect(await came(() => new Response(`"${"a".repeat(998)}"`, { headers: json }))).toHaveLength(1000)
     expect(await came(() => Promise.reject(new TypeError("no route")))).toBe("unreachable")
+  })
+
+  test("a form is sent to named hosts alone, follows nothing either, and comes to a status", async () => {
+    const asked: Array<Asked> = []
+    const fetch: Fetch = async (url, init) => {
+      asked.push({ url, init })
+      return new Response(null, {
+        status: url.endsWith("/moved") ? 307 : 204,
+        headers: { location: "https://10.0.0.1/" }
+      })
+    }
+    const sent = await Effect.runPromise(
+      Effect.gen(function* () {
+        const documents = yield* makeDocuments(exchangesOverFetch(fetch), new Set(["app.example:443"]))
+        return yield* Effect.forEach(["app.example/end", "app.example/moved", "other.example/end"], (at) =>
+          Effect.match(documents.post(`https://${at}`, "a=b", limits), {
+            onFailure: ({ reason }) => reason,
+            onSuccess: (status) => status
+          })
+        )
+      }).pipe(Effect.scoped)
+    )
+    expect(sent).toEqual([204, "redirected", "address_refused"])
+    expect(asked.map(({ url }) => url)).toEqual(["https://app.example/end", "https://app.example/moved"])
+    expect(asked[0]?.init).toMatchObject({
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "a=b",
+      redirect: "manual"
+    })
   })
 
   test("what takes too long is given up", async () => {

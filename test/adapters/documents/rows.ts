@@ -22,6 +22,7 @@ export interface Row {
 
 /** A public address; no connection goes there. */
 export const somewhere = "93.184.216.34"
+const another = "93.184.216.33"
 const elsewhere = "93.184.216.35"
 const ipv6 = "2606:2800:220:1::1"
 
@@ -178,6 +179,14 @@ export const rows: ReadonlyArray<Row> = [
   ...resolving("ok", ["8.8.4.35", "8.8.8.35", "9.9.9.35", somewhere]),
   ...resolving("unreachable", ["8.8.4.35", "8.8.8.35", "9.9.9.35", elsewhere, somewhere]),
   path("/keys", "ok", { dns: [[elsewhere, somewhere]], dialed: [`${elsewhere}:443`, `${somewhere}:443`] }),
+  // Once a connection came about, no other address is told what was sent.
+  path("/closes", "unreachable", { dns: [[somewhere, another]], dialed: [`${somewhere}:443`] }),
+  {
+    address: "https://wrong.example/keys",
+    dns: [[somewhere, another]],
+    comes: "unreachable",
+    dialed: [`${somewhere}:443`]
+  },
 
   // What answers there.
   ...paths("redirected", "/300 /301 /302 /303 /304 /307 /308"),
