@@ -320,6 +320,7 @@ test("the forms that make a key or decide who comes in ask for the password, and
     ["keys", { action: "create", name: "n", expires: "never" }],
     ["keys", { action: "rotate", id }],
     ["clients", { action: "new-secret", id }],
+    ["clients", { action: "drop-newer-secret", id }],
     ["clients", { action: "approve", id, asked: "a & b" }],
     ["clients", { action: "exchange", id, resource: "" }],
     ["clients", { action: "profile", id, profile: "fapi2" }],

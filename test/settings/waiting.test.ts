@@ -52,6 +52,9 @@ describe("clients that ask for access without a person", () => {
         }
         expect(list).not.toContain(person.id)
         expect(waitingOn(yield* look(world, "owner", "clients", "?q=nightly"))).toBe("")
+        // Forgotten for never having been used, even before it is swept.
+        yield* TestClock.adjust("30 days")
+        expect(waitingOn(yield* look(world, "owner", "clients"))).toBe("")
       })
     ))
 
