@@ -18,7 +18,7 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { currentInstant, later } from "../../core/rules/Instant.ts"
 import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "../given/countingStorage.ts"
-import { aClient, theWorkspace } from "../given/World.ts"
+import { aClient, t0, theWorkspace } from "../given/World.ts"
 
 /** How long a process may go on with what it knows of a workspace. */
 const staleness = 5000
@@ -186,15 +186,16 @@ describe("what is known of a workspace", () => {
       ))
   }
 
-  test("is due where this server has opened it, and a while ago", () =>
+  test("is due where this server has opened it, and a while ago, or its clock was set back as far", () =>
     inStore(({ process }) =>
       Effect.gen(function* () {
+        yield* TestClock.setTime(t0)
         const openings = process()
         const now = yield* currentInstant
-        const after = [0, staleness - 1, staleness].map((millis) => later(now, millis))
-        expect(after.map((at) => openings.isDue(production, at))).toEqual([false, false, false])
+        const times = [staleness - 1, staleness, 1 - staleness, -staleness].map((millis) => later(now, millis))
+        expect(times.map((at) => openings.isDue(production, at))).toEqual([false, false, false, false])
         const workspace = yield* openings.open(production)
-        expect(after.map((at) => openings.isDue(workspace, at)).slice(1)).toEqual([false, true])
+        expect(times.map((at) => openings.isDue(workspace, at))).toEqual([false, true, false, true])
       }).pipe(Effect.provide(TestClock.layer()))
     ))
 
@@ -218,32 +219,36 @@ describe("what is known of a workspace", () => {
       }).pipe(Effect.provide(TestClock.layer()))
     ))
 
-  test("is not waited for by a document for long where the store hangs, and asked for again a moment later", () =>
-    inStore(({ entropy, storage }) =>
-      Effect.gen(function* () {
-        let hangs = true
-        let asked = 0
-        const get: typeof storage.get = (key) => {
-          asked++
-          return hangs ? Effect.never : storage.get(key)
-        }
-        const openings = makeOpenings({ storage: { ...storage, get }, entropy, audit: silent, staleness }, neverMoves)
-        yield* makeOpenings({ storage, entropy, audit: silent, staleness }, neverMoves).open(production)
-        const waiting = yield* Effect.forkChild(openings.asKnown(production, yield* currentInstant))
-        yield* TestClock.adjust("1 second")
-        expect(yield* Fiber.join(waiting)).toBe(production)
-        hangs = false
-        for (const [pause, times] of [
-          ["0 seconds", 1],
-          ["5 seconds", 2]
-        ] as const) {
-          yield* TestClock.adjust(pause)
-          yield* openings.asKnown(production, yield* currentInstant)
-          expect([pause, asked]).toEqual([pause, times])
-        }
-        expect(openings.known(production)).toBeDefined()
-      }).pipe(Effect.provide(TestClock.layer()))
-    ))
+  test.each([staleness, -staleness])(
+    "is not waited for by a document for long where the store hangs, and asked for again a moment later: %i ms",
+    (moment) =>
+      inStore(({ entropy, storage }) =>
+        Effect.gen(function* () {
+          yield* TestClock.setTime(t0)
+          let hangs = true
+          let asked = 0
+          const get: typeof storage.get = (key) => {
+            asked++
+            return hangs ? Effect.never : storage.get(key)
+          }
+          const openings = makeOpenings({ storage: { ...storage, get }, entropy, audit: silent, staleness }, neverMoves)
+          yield* makeOpenings({ storage, entropy, audit: silent, staleness }, neverMoves).open(production)
+          const now = yield* currentInstant
+          const waiting = yield* Effect.forkChild(openings.asKnown(production, now))
+          yield* TestClock.adjust("1 second")
+          expect(yield* Fiber.join(waiting)).toBe(production)
+          hangs = false
+          for (const [pause, times] of [
+            [0, 1],
+            [moment, 2]
+          ] as const) {
+            yield* openings.asKnown(production, later(now, pause))
+            expect([pause, asked]).toEqual([pause, times])
+          }
+          expect(openings.known(production)).toBeDefined()
+        }).pipe(Effect.provide(TestClock.layer()))
+      )
+  )
 
   test("is nothing of the same workspace under an issuer that this server has not opened", () =>
     inStore(({ calls, process }) =>
