@@ -783,6 +783,8 @@ const atResource: ReadonlyArray<readonly [module: string, odd: Odd, reason: stri
   ["no typ", { header: { typ: undefined } }, "proof_typ"],
   ["no jwk", { header: { jwk: undefined } }, "proof_key"],
   ["no jti", { claims: { jti: undefined } }, "proof_jti"],
+  ["a jti of 256 characters", { claims: { jti: "x".repeat(256) } }, null],
+  ["a jti of 257", { claims: { jti: "x".repeat(257) } }, "proof_jti"],
   ["no htm", { claims: { htm: undefined } }, "proof_htm"],
   ["no htu", { claims: { htu: undefined } }, "proof_htu"],
   ["no iat", { claims: { iat: undefined } }, "proof_iat"],
