@@ -41,13 +41,10 @@ const Inactive = Schema.Struct({ active: Schema.Literal(false) })
 
 const decode = Schema.decodeUnknownOption(Schema.Union([Inactive, Active]))
 
-/** How a token of this type is shown, and whether it is bound; of a key, that it is bound to nothing. */
+/** Whether what is bound so is shown by the scheme that its type names. A key is, as a token that is bound to nothing. */
 const isShownSo = (type: string | undefined, binding: Binding | null): boolean =>
   type !== undefined &&
-  presentations.some(
-    ({ carries, scheme, shows }) =>
-      scheme.toLowerCase() === type.toLowerCase() && (shows === "token" ? carries(binding) : binding === null)
-  )
+  presentations.some(({ carries, scheme }) => scheme.toLowerCase() === type.toLowerCase() && carries(binding))
 
 const callerOf = (issuer: string, active: Active): Caller | undefined => {
   // A refresh token is live, and not for bearing: it has no type. Tokens of another issuer are not ours to take.

@@ -5,7 +5,13 @@ import { layer as memory } from "../../adapters/memory/Memory.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { makeSeenHere, makeSeenInStore } from "../../runtimes/guard/SeenProofs.ts"
-import { type JwtGuardOptions, jwtGuard, type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard.ts"
+import {
+  BadGuardOption,
+  type JwtGuardOptions,
+  jwtGuard,
+  type RemoteGuardOptions,
+  remoteGuard
+} from "../../runtimes/guard.ts"
 import { testClock } from "../embed/host.ts"
 import { type Holder, holderOf, proofFor } from "../given/dpop.ts"
 
@@ -153,8 +159,8 @@ describe("a guard elsewhere (RFC 9449 §7)", () => {
     expect(await seen.take("a", 100_000, 0)).toBe(true)
     expect(await seen.take("a", 100_000, 1)).toBe(false)
     await seen.close()
-    expect(() => remoteGuard({ issuer, apiKey: "key", resource, seenProofs: "redis" as never })).toThrow()
-    expect(() => jwtGuard({ issuer, resource, seenProofs: 1 as never })).toThrow()
+    expect(() => remoteGuard({ issuer, apiKey: "key", resource, seenProofs: "redis" as never })).toThrow(BadGuardOption)
+    expect(() => jwtGuard({ issuer, resource, seenProofs: 1 as never })).toThrow(BadGuardOption)
   })
 })
 

@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test"
 import * as memory from "../../adapters/memory/MemoryStorage.ts"
 import { clientKey, DocumentAddress } from "../../core/client/ClientIdentifier.ts"
-import { ClientId } from "../../core/rules/Id.ts"
-import { WorkspaceId } from "../../core/workspace/Workspace.ts"
-import type { Guard } from "../../runtimes/guard.ts"
+import { ClientId, GrantId, PlaceId, UserId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { noScopes } from "../../core/rules/Scope.ts"
+import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { type Guard, localGuard } from "../../runtimes/guard.ts"
 import { lineOf } from "../../runtimes/observe/audit.ts"
 import type { AuditEntry, CreateOptions, EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { bearer, letIn, letInAs, machine, registersItself } from "../embed/host.ts"
-import { t0 } from "../given/World.ts"
+import { t0, theWorkspace } from "../given/World.ts"
 import { withRemote } from "./remote.ts"
 
 const needs = { scopes: ["api"] }
@@ -131,6 +133,70 @@ describe("a guard in another process", () => {
     withRemote({}, async ({ auth, guard, resource }) => {
       const { refresh } = await letIn(auth, "ada")
       expect(await statusOf(guard, resource, refresh)).toBe(401)
+    }))
+
+  test("tells all that there is to tell of an application for a person, in the words of the guard in the same process", () =>
+    withRemote({}, async ({ guard, line, resource }) => {
+      const [last, first] = [ClientId.make(`${"B".repeat(21)}A`), ClientId.make("A".repeat(22))]
+      const principal = {
+        _tag: "User",
+        user: UserId.make("ada"),
+        place: PlaceId.make("mill"),
+        authenticatedAt: Instant.make(t0 - 5000),
+        acr: "gold",
+        client: last,
+        actors: [last, first],
+        expiresAt: Instant.make(t0 + 60_000),
+        workspace: theWorkspace.id,
+        scope: noScopes,
+        grant: GrantId.make(`${"G".repeat(21)}A`),
+        resources: null
+      } as const
+      const here = localGuard(async () => ({
+        _tag: "Admitted",
+        principal,
+        workspace: { ...theWorkspace, issuer: Issuer.make(resource) }
+      }))
+      line.instead = async () =>
+        Response.json({
+          active: true,
+          token_type: "Bearer",
+          principal: "User",
+          sub: "ada",
+          place: "mill",
+          auth_time: t0 / 1000 - 5,
+          acr: "gold",
+          client_id: last,
+          act: { sub: last, act: { sub: first } },
+          exp: t0 / 1000 + 60,
+          grant: "GGGGGGGG"
+        })
+      for (const each of [here, guard]) {
+        const told = async () => {
+          const checked = await each.guard(bearer(resource, "token"), { scopes: [], callers: ["User"] })
+          if (checked._tag === "Refused") throw new Error("it was refused")
+          return checked.principal
+        }
+        const { scope: _, issuer: at, ...before } = structuredClone(await told())
+        expect([at, before]).toEqual([
+          resource,
+          {
+            _tag: "User",
+            user: "ada",
+            place: "mill",
+            authenticatedAt: t0 - 5000,
+            acr: "gold",
+            client: last,
+            actors: [last, first],
+            expiresAt: t0 + 60_000,
+            grant: "GGGGGGGG",
+            resources: null
+          }
+        ])
+        // What is known of a token is asked again, and a host may do as it likes with what it was told.
+        Object.assign((await told()).actors ?? [], ["changed"])
+        expect((await told()).actors).toEqual([last, first])
+      }
     }))
 
   test("tells at which of their places a person allowed it", () =>
