@@ -12,10 +12,12 @@ import {
   workspaceKind
 } from "../../core/engine/Openings.ts"
 import { makeRecords } from "../../core/engine/Records.ts"
+import { answerAndKeep } from "../../core/grant/Decision.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { currentInstant, later } from "../../core/rules/Instant.ts"
+import { ResourceAddress } from "../../core/rules/Resource.ts"
 import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "../given/countingStorage.ts"
 import { aClient, t0, theWorkspace } from "../given/World.ts"
@@ -279,6 +281,41 @@ describe("what is known of a workspace", () => {
         expect(yield* Effect.flip(block(openings, workspace, "b.example"))).toMatchObject({
           _tag: "StorageUnavailable"
         })
+      })
+    ))
+
+  test("leaves all else that they decided as it is, and so does a move", () =>
+    inStore(({ entropy, process, storage }) =>
+      Effect.gen(function* () {
+        const openings = process()
+        const workspace = yield* openings.open(production)
+        const records = makeRecords(storage, workspaceKind)
+        const kept = Effect.map(records.get(production.id, production.id), (found) => found?.value)
+        let decided: object = { id: production.id, issuer: production.issuer, sealedBefore: false }
+        for (const name of ["one", "two"]) {
+          const resource = { at: ResourceAddress.make(`https://${name}.example`), name }
+          const login = `https://login.${name}.example`
+          const issuer = {
+            issuer: login,
+            keys: { _tag: "Fetched", jwksUri: `${login}/keys` },
+            people: "known"
+          } as const
+          for (const [what, change] of [
+            [
+              { resources: [resource] },
+              openings.list<boolean, never>(workspace, () => answerAndKeep([resource], true))
+            ],
+            [{ issuers: [issuer] }, openings.trust<boolean, never>(workspace, () => answerAndKeep([issuer], true))],
+            [{ blockedHosts: [name] }, openings.block(workspace, () => [name])],
+            [{ documents: [`${name}.example`] }, openings.takeDocuments(workspace, [`${name}.example`])]
+          ] as const) {
+            yield* change
+            decided = { ...decided, ...what }
+            expect<unknown>(yield* kept).toEqual(decided)
+          }
+        }
+        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
+        expect<unknown>(yield* kept).toEqual({ ...decided, issuer: staging.issuer })
       })
     ))
 

@@ -4,11 +4,14 @@ import { TestClock } from "effect/testing"
 import { clientKey, readClientIdentifier } from "../../core/client/ClientIdentifier.ts"
 import type { AuditContext } from "../../core/engine/AuditContext.ts"
 import {
+  answerWorkspaceAccess,
   deleteClient,
   dropSecret,
   findByIdentifier,
   makeSecret,
   registerClient as register,
+  setAccessTokenFormat,
+  setClientEnabled,
   setSecurityProfile,
   setServedResource
 } from "../../core/engine/administerClients.ts"
@@ -120,6 +123,42 @@ describe("what an owner does to a client", () => {
           "unknown"
         ])
       })
+    ))
+
+  test("each thing leaves all else of it as it is", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { services, workspace } = world
+          const owner = byOwner(world)
+          const id = yield* made(world, { dpop_bound_access_tokens: true, client_name: "Orders" })
+          const done = <A, E>(thing: Effect.Effect<A, E>) => Effect.orDie(Effect.asVoid(thing))
+          const things = [
+            [["grantTypes", "serves"], done(setServedResource(services, owner, workspace, id, workspace.issuer))],
+            [["accessTokenFormat"], done(setAccessTokenFormat(services, owner, id, "jwt"))],
+            [["expiresAt", "workspaceAccess"], done(answerWorkspaceAccess(services, owner, id, "approved"))],
+            [["credential"], done(makeSecret(services, owner, id, 1000))],
+            [["credential"], done(dropSecret(services, owner, id))],
+            [["disabled"], done(setClientEnabled(services, owner, id, "disabled"))]
+          ] as const
+          const others = [
+            [["disabled"], done(setClientEnabled(services, owner, id, "enabled"))],
+            [["accessTokenFormat"], done(setAccessTokenFormat(services, owner, id, "opaque"))],
+            [["expiresAt", "workspaceAccess"], done(answerWorkspaceAccess(services, owner, id, "refused"))],
+            [["grantTypes", "serves"], done(setServedResource(services, owner, workspace, id, null))]
+          ] as const
+          // Each comes after each other one.
+          for (const [changed, thing] of [...things, ...others, ...things]) {
+            const before = new Map(Object.entries((yield* stored(world, id)) ?? {}))
+            yield* thing
+            const after = new Map(Object.entries((yield* stored(world, id)) ?? {}))
+            const differ = [...new Set([...before.keys(), ...after.keys()])].filter(
+              (name) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name))
+            )
+            expect(differ.sort()).toEqual([...changed])
+          }
+        }),
+      { policy: { workspaceAccess: "approved" } }
     ))
 
   test("a profile that it breaks is refused by each rule that it breaks, and changes nothing", () =>
