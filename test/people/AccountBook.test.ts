@@ -11,7 +11,9 @@ import {
   personNameLength
 } from "../../core/people/Account.ts"
 import { ensureOwner } from "../../core/people/firstOwner.ts"
+import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
+import { PlaceId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { seed } from "../adapters/seed.ts"
 import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
@@ -501,6 +503,47 @@ describe("what is done to an account", () => {
         const nobody = accounts.book.newId()
         expect([yield* change(nobody), yield* change(nobody, ada.epoch)]).toEqual(["unknown", "unknown"])
         expect(yield* Effect.flip(accounts.rename(workspace.id, nobody, "Bob"))).toMatchObject({ reason: "unknown" })
+      })
+    ))
+
+  test("leaves all else of the account as it is, and so does each other change", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { accounts, services, workspace } = house
+        const farewell = { logouts: services.logouts, why: "by_user" } as const
+        const { email, id } = yield* addAccount(house)
+        const [here, left] = [PlaceId.make("mill"), PlaceId.make("farm")]
+        const since = yield* currentInstant
+        yield* accounts.book.change(workspace.id, id, (account) => ({
+          ...account,
+          places: [{ id: here, label: "Mill" }],
+          leftPlaces: [{ id: left, since }],
+          endsSessions: true
+        }))
+        yield* TestClock.adjust(1000)
+        const typed = { email, password: secret(password), network: undefined, device: undefined }
+        const signIn = Effect.flatMap(currentInstant, (now) => accounts.signIn(workspace.id, typed, now))
+        const telling = tellRevoked(services, () => Effect.void)
+        const kept = Effect.map(accounts.book.find(workspace.id, id), (found) => new Map(Object.entries(found ?? {})))
+        const changes = [
+          [["signedInAt"], Effect.asVoid(signIn)],
+          [["name"], Effect.asVoid(accounts.rename(workspace.id, id, "Ada King"))],
+          // The last owner's removal is taken back.
+          [[], Effect.asVoid(Effect.flip(removeAccount(accounts, telling, workspace, id, Effect.void)))],
+          [
+            ["endsSessions", "epoch", "password"],
+            Effect.asVoid(accounts.changePassword(workspace, id, secret("another long password"), farewell))
+          ]
+        ] as const
+        for (const [changed, change] of changes) {
+          const before = yield* kept
+          yield* change
+          const after = yield* kept
+          const differ = [...new Set([...before.keys(), ...after.keys()])].filter(
+            (name) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name))
+          )
+          expect(differ.sort()).toEqual([...changed])
+        }
       })
     ))
 })

@@ -8,6 +8,7 @@ import {
   liveSessions,
   type Session,
   type SessionSecret,
+  sessionIdOf,
   sessionMark,
   sessionNames
 } from "../../core/people/Sessions.ts"
@@ -430,6 +431,52 @@ test("the sign-in has the email of a login_hint filled in, and no other text", (
     })
   ))
 
+test("what is noted of a session leaves all else of it as it is", () =>
+  inHouse(
+    Effect.fnUntraced(function* (house) {
+      const { sessions } = house.accounts
+      const { id: workspace } = house.workspace
+      const ada = yield* addAccount(house)
+      const now = yield* currentInstant
+      const started = Effect.map(sessions.start(workspace, ada, now, "Firefox on Linux"), sessionIdOf)
+      const id = yield* started
+      const kept = Effect.map(sessions.list(workspace, ada.id, { after: undefined, limit: 10 }), ({ values }) => {
+        return values.find((session) => session.id === id) ?? expect.unreachable()
+      })
+      const takeOver = Effect.gen(function* () {
+        const former = yield* started
+        const { values } = yield* sessions.list(workspace, ada.id, { after: undefined, limit: 10 })
+        yield* sessions.takeOver(workspace, id, values.find((one) => one.id === former) ?? expect.unreachable())
+      })
+      const use = (minutes: number) =>
+        Effect.flatMap(kept, (session) => sessions.use(workspace, session, later(now, minutes * 60_000)))
+      for (const [changed, note] of [
+        [["before", "name"], takeOver],
+        [["usedAt"], use(10)],
+        [["confirmedAt"], sessions.confirm(workspace, id, later(now, 5))],
+        [["usedAt"], use(20)],
+        [["before", "name"], takeOver]
+      ] as const) {
+        const before: Session = yield* kept
+        yield* Effect.asVoid(note)
+        const names = [
+          "account",
+          "epoch",
+          "createdAt",
+          "confirmedAt",
+          "name",
+          "before",
+          "browser",
+          "usedAt",
+          "expiresAt"
+        ] as const
+        const after: Session = yield* kept
+        const differ = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+        expect(differ.sort()).toEqual([...changed])
+      }
+    })
+  ))
+
 /** How Bob's session at the phone ends, and whether the one at the desk ends with it. */
 const endings: ReadonlyArray<
   readonly [how: string, both: boolean, end: (scene: Ending) => Effect.Effect<unknown, unknown>]
@@ -516,6 +563,7 @@ for (const [how, both, end] of endings) {
         })
         yield* end({ house, bob, phone, desk })
         expect(yield* heard(house, web)).toEqual((both ? [there.sid, here.sid] : [there.sid]).toSorted())
+        expect(house.audit.filter(({ event }) => event._tag === "GrantRevoked")).toHaveLength(both ? 2 : 1)
         const statuses: Array<readonly [boolean, number]> = []
         for (const [n, { access }] of [there, here].entries()) {
           const told = yield* house.send("GET", "/oauth/userinfo", { headers: { authorization: `Bearer ${access}` } })
