@@ -230,7 +230,13 @@ describe("registered clients", () => {
     inSettings(
       (world) =>
         Effect.gen(function* () {
-          const client = yield* signingClient(world, yield* Effect.promise(() => keyOf("ES256", "k")))
+          const signs = yield* Effect.promise(() => keyOf("ES256", "k"))
+          const client = yield* signingClient(world, signs, { dpop_bound_access_tokens: true })
+          const { clients } = world.services
+          const registered = Effect.map(
+            clients.findStored(world.workspace.id, ClientId.make(client.id)),
+            (found) => found?.members
+          )
           const secretive = yield* registerClient(world)
           const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
           const save = (id: string, profile: string, as = "owner") =>
@@ -257,6 +263,8 @@ describe("registered clients", () => {
           expect(yield* shown).toEqual([false, false])
           const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
           expect(changes).toEqual(["fapi2_profile", "standard_profile"])
+          // What it asked for beside that stays.
+          expect(yield* registered).toMatchObject({ dpop_bound_access_tokens: true })
         }),
       { signatures: realSignatures }
     ))

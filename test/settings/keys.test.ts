@@ -81,7 +81,11 @@ describe("API keys", () => {
         ]
         expect((yield* opened).sort()).toEqual(chosen)
         const page = yield* look(world, "owner", "keys")
-        expect(page.body).toContain("<code>profile</code>")
+        const said = [...page.body.matchAll(/<dt>Opens<\/dt>\s*<dd>([\s\S]*?)<\/dd>/g)].map(([, words = ""]) => words)
+        expect([new Set(said).size, said.filter((words) => words.includes("<code>"))]).toEqual([
+          3,
+          ["<code>profile</code>"]
+        ])
 
         // A key of the same name has the same reach.
         for (const id of idsOn(page)) yield* post(world, "owner", "keys", { action: "rotate", id })

@@ -52,8 +52,11 @@ describe("refreshing (RFC 6749 §6)", () => {
     const { next } = refresh(active(), me, ask(active()), policy, after(5), fresher)
     expect(next).toMatchObject({
       _tag: "Active",
+      // By which a code that comes back is still told from a stolen one.
+      challenge: active().challenge,
       refresh: { generation: 2, issuedAt: after(5), expiresAt: after(5 + policy.refreshIdleTtl), key: "55667788" }
     })
+    expect(active().challenge).not.toBeNull()
   })
 
   test("spends no token where the profile does not rotate, and keeps the line's laws", () => {
