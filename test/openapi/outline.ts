@@ -31,6 +31,26 @@ const headersOf = (headers: unknown): unknown => {
   return all.every((one) => typeof one === "string") ? all.map((one) => one.replace("→ ", "")).join(", ") : headers
 }
 
+/** An answer that an earlier operation has to the letter stands there, and here by that one's name. */
+const toldOnce = ({ paths, ...rest }: Readonly<Record<string, unknown>>): unknown => {
+  const told = new Map<string, string>()
+  const once = (answers: unknown, by: string) =>
+    mapped(answers, (answer, status) => {
+      const all = status + JSON.stringify(answer)
+      const before = told.get(all)
+      told.set(all, before ?? by)
+      return before === undefined ? answer : `as of ${before}`
+    })
+  const operation = (one: unknown) =>
+    mapped(one, (member, name) => (name === "responses" ? once(member, String(Object(one).operationId)) : member))
+  return { ...rest, paths: mapped(paths, (item) => mapped(item, operation)) }
+}
+
+const mapped = (members: unknown, to: (member: unknown, name: string) => unknown) =>
+  Array.isArray(members)
+    ? members
+    : Object.fromEntries(Object.entries(Object(members)).map(([name, member]) => [name, to(member, name)]))
+
 /** JSON, where what fits stands in one line. */
 const lines = (value: unknown, indent: string): string => {
   const short = JSON.stringify(value)
@@ -50,5 +70,5 @@ export const documentOutline = async (): Promise<string> => {
     policy: { scopes: signInScopes },
     documents: new DocumentsWeb().layer()
   })
-  return `${lines(outlined(JSON.parse(body)), "")}\n`
+  return `${lines(toldOnce(Object(outlined(JSON.parse(body)))), "")}\n`
 }
