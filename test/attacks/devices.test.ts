@@ -117,30 +117,6 @@ describe("a device code", () => {
 })
 
 describe("the page that a code leads to", () => {
-  attack("cannot be sent by another person than it was drawn for", (world) =>
-    Effect.gen(function* () {
-      const tv = yield* deviceClient(world)
-      const told = yield* waitingDevice(world, tv)
-      const page = yield* enterCode(world, told.userCode, "alice")
-      expect((yield* decide(world, page, "approve", "bob")).status).toBe(403)
-      expect(yield* polledAs(world, tv, told)).toBe("authorization_pending")
-      expect(pageName(yield* decide(world, page, "approve", "alice"))).toBe("consent-approved")
-      expect(yield* polledAs(world, tv, told)).toBe("tokens")
-    })
-  )
-
-  attack("takes no approval without the tick that the code stands on the person's device", (world) =>
-    Effect.gen(function* () {
-      const tv = yield* deviceClient(world)
-      const told = yield* waitingDevice(world, tv)
-      const page = yield* enterCode(world, told.userCode)
-      const { acknowledged: _, ...fields } = hiddenFields(page.body)
-      const sent = { as: "alice", headers: formHeaders, body: form({ ...fields, decision: "approve" }) }
-      expect(pageName(yield* world.send("POST", "/consent", sent))).not.toBe("consent-approved")
-      expect(yield* polledAs(world, tv, told)).toBe("authorization_pending")
-    })
-  )
-
   attack("asks for the tick however well the client is known: an owner's, and one that was let in before", (world) =>
     Effect.gen(function* () {
       const tv = yield* deviceClient(world)
