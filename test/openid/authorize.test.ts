@@ -130,8 +130,6 @@ describe("an authorization request says of the sign-in", () => {
     ["a nonce of 384", { nonce: "n".repeat(384) }, alice(0), "consent"],
     ["a nonce without end", { nonce: "n".repeat(1025) }, alice(0), "invalid_request"],
     ["a hint of somebody unknown", { login_hint: "buffy@host" }, undefined, "login"],
-    ["how pages look", { display: "popup", ui_locales: "se", claims_locales: "se" }, alice(0), "consent"],
-    ["what nobody knows", { extra: "foobar" }, alice(0), "consent"],
     ["a request object", { request: "eyJhbGciOiJub25lIn0.e30." }, alice(0), "request_not_supported"],
     ["a request object elsewhere", { request_uri: "https://app.example.org/r" }, alice(0), "request_uri_not_supported"],
     ["a registration", { registration: "{}" }, alice(0), "registration_not_supported"],

@@ -60,7 +60,7 @@ describe("an ID token (OpenID Connect Core §2)", () => {
     ["EdDSA", "sha512"],
     ["RS256", "sha256"]
   ] as const) {
-    test(`is signed by ${algorithm} for a client that registered for it`, () =>
+    test(`oidcc-idtoken-${algorithm.toLowerCase()}: is signed by it for a client that registered for it`, () =>
       inWorld(
         (world) =>
           Effect.gen(function* () {

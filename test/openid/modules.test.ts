@@ -134,38 +134,6 @@ describe("OIDC Basic, whose requests say more than they have to", () => {
       remembering
     ))
 
-  test("oidcc-ensure-registered-redirect-uri, oidcc-ensure-request-object-with-redirect-uri", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          const wrong = { redirect_uri: "https://app.example.org/wrong" }
-          const object = Buffer.from(JSON.stringify({ redirect_uri: client.redirectUri })).toString("base64url")
-          for (const fields of [wrong, { ...wrong, request: `eyJhbGciOiJub25lIn0.${object}.` }]) {
-            const answer = yield* asks(world, client, fields, "alice")
-            expect([answer.status, header(answer, "location"), answer.body.includes("<form")]).toEqual([
-              400,
-              undefined,
-              false
-            ])
-          }
-        }),
-      signsIn
-    ))
-
-  test("oidcc-ensure-post-request-succeeds", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          const [path = "", body = ""] = authorizeTarget(client, { scope: "openid" }).split("?")
-          const sent = yield* world.send("POST", path, { headers: formHeaders, body })
-          const page = yield* world.send("GET", text(header(sent, "location")), { as: "alice" })
-          expect(returned(yield* decide(world, page, "approve")).get("code")).not.toBeNull()
-        }),
-      signsIn
-    ))
-
   for (const [module, method] of [
     ["oidcc-server", "client_secret_basic"],
     ["oidcc-server-client-secret-post", "client_secret_post"]
@@ -255,41 +223,6 @@ test("oidcc-registration-policy-uri, -tos-uri, and oidcc-registration-logo-uri, 
       }),
     signsIn
   ))
-
-describe("OIDC Dynamic, of what a client registers", () => {
-  for (const alg of ["RS256", "ES256", "EdDSA"] as const) {
-    test(`oidcc-idtoken-${alg.toLowerCase()}`, () =>
-      inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const client = yield* provenClient(world, { id_token_signed_response_alg: alg })
-            const { id_token } = yield* identify(world, client)
-            const { protectedHeader } = yield* verified(world, client, id_token)
-            expect([protectedHeader.alg, typeof protectedHeader.kid]).toEqual([alg, "string"])
-          }),
-        signsIn
-      ))
-  }
-
-  test("oidcc-registration-sector-uri: there are no pairwise subjects, and a client that asks is told so", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const metadata = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
-          expect(metadata.subject_types_supported).toEqual(["public"])
-          const answer = yield* world.send("POST", "/oauth/register", {
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({
-              redirect_uris: ["https://app.example.org/callback"],
-              subject_type: "pairwise",
-              sector_identifier_uri: "https://app.example.org/sector.json"
-            })
-          })
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_client_metadata"])
-        }),
-      signsIn
-    ))
-})
 
 describe("who is in the way of a sign-in", () => {
   const played = <E>(body: (world: World, one: TestClient, other: TestClient) => Effect.Effect<unknown, E>) =>

@@ -3,16 +3,13 @@ import { Effect, Layer } from "effect"
 import { sessionsOwner } from "../../core/people/Sessions.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
-import { Issuer } from "../../core/workspace/Workspace.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
 import { fieldProblems, noticeOn, typedOn } from "../given/page.ts"
-import { theWorkspace } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { addAccount, Browser, type House, inHouse, password, secret } from "../people/House.ts"
 import { atOnce, jostling } from "../people/stores.ts"
-import { accountSections, sections } from "./given.ts"
 
 const fresh = "another long password"
 
@@ -400,20 +397,3 @@ describe("the profile", () => {
     expect(outcomes.size).toBeGreaterThan(1)
   })
 })
-
-test("on a loopback host each section stays below the session's own path, in its links and where its forms lead", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      yield* addAccount(house)
-      const browser = new Browser(house)
-      const entered = header(yield* browser.signIn(), "location") ?? ""
-      const [own = ""] = /^\/~\/[\w-]{22}/.exec(entered) ?? []
-      for (const section of [...sections, ...accountSections, "profile"]) {
-        const { body, status } = yield* browser.get(`${own}/settings/${section}`)
-        const paths = [...body.matchAll(/ (?:href|action)="(\/[^"]*)"/g)].map(([, path = ""]) => path)
-        expect([section, status, paths.length > 5]).toEqual([section, 200, true])
-        expect([section, paths.filter((path) => !path.startsWith(`${own}/`))]).toEqual([section, []])
-      }
-    }),
-    { workspace: { ...theWorkspace, issuer: Issuer.make("http://127.0.0.1:3000") } }
-  ))

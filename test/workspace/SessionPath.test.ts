@@ -9,6 +9,7 @@ import { authorizeTarget, header, hiddenFields, registerClient, returned } from 
 import { pageName } from "../given/page.ts"
 import { requestOf, theWorkspace } from "../given/World.ts"
 import { addAccount, Browser, type House, httpWorkspace, inHouse, password } from "../people/House.ts"
+import { accountSections, sections } from "../settings/given.ts"
 
 const segment = "Ab3-_Ab3-_Ab3-_Ab3-_Ab"
 
@@ -68,22 +69,16 @@ const sessionOf = (browser: Browser) => browser.cookies.get("tessera_session_300
 /** A request with a cookie of the caller's own choice. */
 const asks = (house: House, target: string, cookie: string) => house.send("GET", target, { headers: { cookie } })
 
-const onLoopback = <E>(body: (house: House) => Effect.Effect<void, E>, workspace = httpWorkspace) =>
-  inHouse((house) => Effect.andThen(addAccount(house), body(house)), { workspace })
+const onLoopback = <E>(body: (house: House) => Effect.Effect<void, E>) =>
+  inHouse((house) => Effect.andThen(addAccount(house), body(house)), { workspace: httpWorkspace })
 
 describe("a session on a loopback host", () => {
   test("is below a path of its own, where its cookie is, and every link and form leads on there", () =>
     onLoopback(
       Effect.fnUntraced(function* (house) {
         const { at, browser } = yield* signedIn(house)
-        for (const page of [
-          "/",
-          "/settings/apps",
-          "/settings/keys",
-          "/settings/members",
-          "/settings/profile",
-          "/logout"
-        ]) {
+        const all = [...sections, ...accountSections, "profile"].map((section) => `/settings/${section}`)
+        for (const page of ["/", "/logout", ...all]) {
           const answer = yield* browser.get(at + page)
           expect([page, answer.status]).toEqual([page, 200])
           const targets = [...answer.body.matchAll(/(?:href|action)="(\/[^"]*)"/g)].map(([, target = ""]) => target)
@@ -182,22 +177,6 @@ describe("a session on a loopback host", () => {
       })
     ))
 
-  test("is sought from the sign-in page, and where a form of it came too late", () =>
-    onLoopback(
-      Effect.fnUntraced(function* (house) {
-        const late = { email: "ada@example.com", password, csrf: "x", return_to: "/settings/keys" }
-        for (const [page, seeks] of [
-          [yield* house.send("GET", "/login?return_to=%2Fsettings%2Fkeys"), true],
-          [yield* house.send("POST", "/login", { fields: late }), true],
-          [yield* new Browser(house).signIn("ada@example.com", "not it", "/login?return_to=%2Fsettings%2Fkeys"), false],
-          [yield* house.send("POST", `/~/${segment}/login`, { fields: late }), false]
-        ] as const) {
-          expect(pageName(page)).toBe("sign-in")
-          expect(page.body.includes('data-sought="/settings/keys"')).toBe(seeks)
-        }
-      })
-    ))
-
   test("is the same route to metrics and traces as one without a path", () =>
     onLoopback((house) =>
       Effect.sync(() => {
@@ -224,28 +203,6 @@ describe("a session on a loopback host", () => {
         expect((yield* asks(house, `${at}/settings/apps`, cookie)).status).toBe(303)
       })
     ))
-
-  test("has only pages there, and stays behind the issuer's own path", () => {
-    const nested = { ...theWorkspace, issuer: Issuer.make("http://127.0.0.1:3000/t") }
-    return onLoopback(
-      Effect.fnUntraced(function* (house) {
-        const { at, browser } = yield* signedIn(house, "/t/login")
-        expect(at).toMatch(/^\/t\/~\//)
-        expect((yield* browser.get(`${at}/settings/apps`)).status).toBe(200)
-        const [, session = ""] = at.split("/t")
-        for (const path of [
-          "/oauth/token",
-          "/oauth/register",
-          "/health",
-          "/.well-known/oauth-authorization-server",
-          session
-        ]) {
-          expect([path, (yield* browser.get(at + path)).status]).toEqual([path, 404])
-        }
-      }),
-      nested
-    )
-  })
 })
 
 test("elsewhere there is no such path", () =>
