@@ -8,16 +8,19 @@ import { digestOf } from "../../core/rules/Secret.ts"
 import type { Place } from "../../core/token/KeyRing.ts"
 import {
   companiesAddress,
-  type Holder,
   holderOf,
   type Odd,
   proofClaims,
   proofFor,
+  publicClient,
+  redeemWith,
+  refreshWith,
   signedProof,
+  signInWith,
   tokenAddress,
   tokenProof
 } from "../given/dpop.ts"
-import { codeFor, form, formHeaders, jsonOf, registerClient, type TestClient, text, verifier } from "../given/flow.ts"
+import { codeFor, jsonOf, text } from "../given/flow.ts"
 import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 const signing: WorldOptions = { signatures: realSignatures }
@@ -28,42 +31,8 @@ const ed = await holderOf("EdDSA")
 const now = t0 / 1000
 const host = "https://auth.example.com"
 
-const send = (
-  world: Pick<World, "send">,
-  fields: Record<string, string | undefined>,
-  headers: Record<string, string>
-) => world.send("POST", "/oauth/token", { headers: { ...formHeaders, ...headers }, body: form(fields) })
-
-const redeem = (world: Pick<World, "send">, client: TestClient, code: string, headers: Record<string, string>) =>
-  send(
-    world,
-    {
-      grant_type: "authorization_code",
-      client_id: client.id,
-      client_secret: client.secret,
-      code,
-      redirect_uri: client.redirectUri,
-      code_verifier: verifier
-    },
-    headers
-  )
-
-const refresh = (world: Pick<World, "send">, client: TestClient, token: string, headers: Record<string, string>) =>
-  send(
-    world,
-    { grant_type: "refresh_token", client_id: client.id, client_secret: client.secret, refresh_token: token },
-    headers
-  )
-
 const open = (world: Pick<World, "send">, access: string, dpop: string, more: Record<string, string> = {}) =>
   world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop, ...more } })
-
-const signedIn = Effect.fnUntraced(function* (world: World, client: TestClient, holder: Holder) {
-  const answer = yield* redeem(world, client, yield* codeFor(world, client), { dpop: yield* tokenProof(holder) })
-  return { access: text(jsonOf(answer).access_token), refresh: text(jsonOf(answer).refresh_token) }
-})
-
-const publicClient = (world: World) => registerClient(world, { token_endpoint_auth_method: "none" })
 
 const errorOf = (answer: HttpResponse) => jsonOf(answer).error
 
@@ -205,7 +174,7 @@ describe("a proof that is not one", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signedIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           const taken: Array<string> = []
           const rows = oddities(companiesAddress)
           for (const [what, odd] of rows) {
@@ -243,15 +212,15 @@ describe("a proof that is not one", () => {
           const code = yield* codeFor(world, client)
           const taken: Array<string> = []
           for (const [what, odd] of oddities(tokenAddress)) {
-            const answer = yield* redeem(world, client, code, { dpop: yield* tokenProof(ada, odd) })
+            const answer = yield* redeemWith(world, client, code, yield* tokenProof(ada, odd))
             if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
           }
           for (const [what, dpop] of yield* forgeries(tokenAddress, "POST")) {
-            const answer = yield* redeem(world, client, code, { dpop })
+            const answer = yield* redeemWith(world, client, code, dpop)
             if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
           }
           expect(taken).toEqual([])
-          expect((yield* redeem(world, client, code, { dpop: yield* tokenProof(ada) })).status).toBe(200)
+          expect((yield* redeemWith(world, client, code, yield* tokenProof(ada))).status).toBe(200)
         }),
       signing
     ))
@@ -260,7 +229,7 @@ describe("a proof that is not one", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signedIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           const forged = yield* proofFor(ada, "GET", "https://evil.example/rest/companies", access)
           for (const more of [
             { host: "evil.example" },
@@ -279,7 +248,7 @@ describe("a bound token in other hands", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signedIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           for (const thief of [eve, rsa, ed]) {
             for (const [method, path] of [
               ["GET", "/rest/companies"],
@@ -302,35 +271,22 @@ describe("a bound token in other hands", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const first = yield* signedIn(world, client, ada)
-          const next = yield* refresh(world, client, first.refresh, { dpop: yield* tokenProof(ada) })
+          const first = yield* signInWith(world, client, ada)
+          const next = yield* refreshWith(world, client, first.refresh, yield* tokenProof(ada))
           yield* TestClock.adjust("2 minutes")
           // Far past the grace: with its key this would end the grant.
           const iat = now + 120
           for (const dpop of [undefined, yield* tokenProof(eve, { claims: { iat } })]) {
-            const answer = yield* refresh(world, client, first.refresh, dpop === undefined ? {} : { dpop })
+            const answer = yield* refreshWith(world, client, first.refresh, dpop)
             expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
           }
-          const again = yield* refresh(world, client, text(jsonOf(next).refresh_token), {
-            dpop: yield* tokenProof(ada, { claims: { iat } })
-          })
+          const again = yield* refreshWith(
+            world,
+            client,
+            text(jsonOf(next).refresh_token),
+            yield* tokenProof(ada, { claims: { iat } })
+          )
           expect(again.status).toBe(200)
-        }),
-      signing
-    ))
-
-  test("is not had by two keys in one flow", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* publicClient(world)
-          const code = yield* codeFor(world, client, { dpop_jkt: ada.jkt })
-          for (const thief of [eve, rsa, ed]) {
-            const answer = yield* redeem(world, client, code, { dpop: yield* tokenProof(thief) })
-            expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
-          }
-          expect((yield* redeem(world, client, code, {})).status).toBe(400)
-          expect((yield* redeem(world, client, code, { dpop: yield* tokenProof(ada) })).status).toBe(200)
         }),
       signing
     ))
@@ -342,8 +298,8 @@ describe("a proof that was good once", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const one = yield* signedIn(world, client, ada)
-          const two = yield* signedIn(world, client, ada)
+          const one = yield* signInWith(world, client, ada)
+          const two = yield* signInWith(world, client, ada)
           const processes = [world, yield* world.elsewhere, yield* world.elsewhere]
           const dpop = yield* proofFor(ada, "GET", companiesAddress, one.access)
           const answers = yield* Effect.all(
@@ -360,7 +316,7 @@ describe("a proof that was good once", () => {
           const codes = [yield* codeFor(world, client), yield* codeFor(world, client)]
           const once = yield* tokenProof(ada)
           const redeemed = yield* Effect.all(
-            codes.map((code, index) => redeem(processes[index] ?? world, client, code, { dpop: once })),
+            codes.map((code, index) => redeemWith(processes[index] ?? world, client, code, once)),
             { concurrency: "unbounded" }
           )
           expect(redeemed.map(({ status }) => status).toSorted()).toEqual([200, 400])
@@ -377,7 +333,7 @@ describe("a nonce", () => {
           const client = yield* publicClient(world)
           const code = yield* codeFor(world, client)
           const asked = Effect.fnUntraced(function* (nonce: unknown) {
-            return yield* redeem(world, client, code, { dpop: yield* tokenProof(ada, { claims: { nonce } }) })
+            return yield* redeemWith(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
           })
           const nonceOf = (answer: HttpResponse) => text(answer.headers.find(([name]) => name === "dpop-nonce")?.[1])
           const first = nonceOf(yield* asked(undefined))
@@ -403,9 +359,12 @@ describe("a nonce", () => {
           }
           // Of a process that is a little ahead, or a little behind: the code is what is wrong then.
           for (const at of [t0 - minute, t0, t0 + minute]) {
-            const spent = yield* redeem(world, client, "none", {
-              dpop: yield* tokenProof(ada, { claims: { nonce: madeAt(theWorkspace, at) } })
-            })
+            const spent = yield* redeemWith(
+              world,
+              client,
+              "none",
+              yield* tokenProof(ada, { claims: { nonce: madeAt(theWorkspace, at) } })
+            )
             expect(errorOf(spent)).toBe("invalid_grant")
           }
           world.turnRing((ring) => [keyFrom(9), ...ring.slice(0, 0)])

@@ -65,45 +65,64 @@ const onStage = (body: (scene: Scene) => Effect.Effect<void>, metadata: object =
   )
 
 /** What is pushed, and nearly right: no record is kept of any. */
-const pushes: ReadonlyArray<readonly [what: string, over: Values, error: string]> = [
+const pushes: ReadonlyArray<readonly [what: string, over: Values, error: string, reason?: string]> = [
   ["another client's client_id", { client_id: "other" }, "invalid_client"],
-  ["a request_uri inside", { request_uri: `${requestUriPrefix}x` }, "invalid_request"],
+  [
+    "a request_uri inside",
+    { request_uri: `${requestUriPrefix}x` },
+    "invalid_request",
+    "InvalidRequest request_uri_pushed"
+  ],
   ["a request_uri of elsewhere", { request_uri: "https://app.example.org/r.jwt" }, "invalid_request"],
-  ["no redirect_uri", { redirect_uri: undefined }, "invalid_request"],
-  ["a redirect_uri of no client", { redirect_uri: "https://evil.example/cb" }, "invalid_request"],
+  ["no redirect_uri", { redirect_uri: undefined }, "invalid_request", "UntrustedRequest redirect_uri_missing"],
+  [
+    "a redirect_uri of no client",
+    { redirect_uri: "https://evil.example/cb" },
+    "invalid_request",
+    "UntrustedRequest redirect_uri_not_registered"
+  ],
   ["a redirect_uri with more behind", { redirect_uri: `${redirectUri}/..` }, "invalid_request"],
   ["a redirect_uri with a query added", { redirect_uri: `${redirectUri}?a=b` }, "invalid_request"],
   ["a redirect_uri in capitals", { redirect_uri: redirectUri.toUpperCase() }, "invalid_request"],
   ["two redirect_uris", { redirect_uri: [redirectUri, "https://evil.example/cb"] }, "invalid_request"],
-  ["two states", { state: ["a", "b"] }, "invalid_request"],
+  ["two states", { state: ["a", "b"] }, "invalid_request", "InvalidRequest repeated_parameter"],
   ["two challenges", { code_challenge: ["a".repeat(43), "b".repeat(43)] }, "invalid_request"],
   ["no response_type", { response_type: undefined }, "invalid_request"],
-  ["response_type=token", { response_type: "token" }, "unsupported_response_type"],
+  ["response_type=token", { response_type: "token" }, "unsupported_response_type", "UnsupportedResponseType null"],
   ["response_type=none", { response_type: "none" }, "unsupported_response_type"],
   ["response_mode=fragment", { response_mode: "fragment" }, "invalid_request"],
-  ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request"],
+  ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request", "InvalidRequest challenge_method"],
   ["a method without a challenge", { code_challenge: undefined }, "invalid_request"],
   ["a challenge without a method", { code_challenge_method: undefined }, "invalid_request"],
   ["a challenge that is too short", { code_challenge: "a".repeat(42) }, "invalid_request"],
-  ["a scope that there is not", { scope: "everything" }, "invalid_scope"],
-  ["a resource of elsewhere", { resource: "https://evil.example/" }, "invalid_target"],
-  ["more than a record may have", { state: "s".repeat(9000) }, "invalid_request"],
+  ["a scope that there is not", { scope: "everything" }, "invalid_scope", "InvalidScope none_to_be_had"],
+  ["a resource of elsewhere", { resource: "https://evil.example/" }, "invalid_target", "InvalidTarget not_ours"],
+  ["more than a record may have", { state: "s".repeat(9000) }, "invalid_request", "InvalidRequest request_too_long"],
   ["two request objects", { request: ["e30.e30.x", "e30.e30.y"] }, "invalid_request"],
-  ["an unsigned request", { request: "e30.e30." }, "invalid_request_object"],
-  ["a request that is no JWT", { request: "x" }, "invalid_request_object"]
+  ["an unsigned request", { request: "e30.e30." }, "invalid_request_object", "InvalidRequestObject malformed"],
+  [
+    "a request without an algorithm",
+    { request: "e30.e30.AA" },
+    "invalid_request_object",
+    "InvalidRequestObject algorithm"
+  ],
+  ["a request that is no JWT", { request: "x" }, "invalid_request_object", "InvalidRequestObject malformed"]
 ]
 
 /** Requests stand in the store, or they do not. */
 const kept = ({ calls }: World) => calls.insert.filter((what) => String(what).includes("request")).length
 
 describe("what is pushed", () => {
-  test.each(pushes)("is refused with %s", (_, over, error) =>
+  test.each(pushes.map(([what, ...row]) => [what, row] as const))("is refused with %s", (_, [over, error, reason]) =>
     onStage(({ victim, world }) =>
       Effect.gen(function* () {
         const before = kept(world)
         const answer = yield* pushSigned(world, victim, askedBy(victim, over))
         expect([400, 401]).toContain(answer.status)
         expect(errorOf(answer)).toBe(error)
+        const event = world.audit.at(-1)?.event
+        expect(event?._tag).toBe("Refused")
+        if (reason !== undefined && event?._tag === "Refused") expect(`${event.refusal} ${event.reason}`).toBe(reason)
         expect(kept(world)).toBe(before)
       })
     )

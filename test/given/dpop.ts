@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from "jose"
 import { digestOf } from "../../core/rules/Secret.ts"
-import { t0 } from "./World.ts"
+import { codeFor, form, formHeaders, registerClient, type TestClient, tokensOf, type Values, verifier } from "./flow.ts"
+import { t0, type World } from "./World.ts"
 
 /** A client that holds a key, and signs proofs with it (RFC 9449 §4.2). */
 export interface Holder {
@@ -59,3 +60,34 @@ export const proofFor = (holder: Holder, method: string, address: string, token?
   signedProof(holder, withoutUndefined({ ...proofClaims(method, address, token), ...odd.claims }), odd.header)
 
 export const tokenProof = (holder: Holder, odd: Odd = {}) => proofFor(holder, "POST", tokenAddress, undefined, odd)
+
+type Server = Pick<World, "send">
+
+/** A client whose only proof is the one of its key. */
+export const publicClient = (server: Server, metadata: object = {}) =>
+  registerClient(server, { token_endpoint_auth_method: "none", ...metadata })
+
+/** A request to the token endpoint, with this proof or none. */
+export const askWith = (server: Server, fields: Values, proof?: string) =>
+  server.send("POST", "/oauth/token", {
+    headers: { ...formHeaders, ...(proof === undefined ? {} : { dpop: proof }) },
+    body: form(fields)
+  })
+
+export const redeemWith = (server: Server, { id, redirectUri, secret }: TestClient, code: string, proof?: string) => {
+  const shown = { client_id: id, client_secret: secret, code, redirect_uri: redirectUri, code_verifier: verifier }
+  return askWith(server, { grant_type: "authorization_code", ...shown }, proof)
+}
+
+export const refreshWith = (server: Server, { id, secret }: TestClient, token: string, proof?: string) =>
+  askWith(server, { grant_type: "refresh_token", client_id: id, client_secret: secret, refresh_token: token }, proof)
+
+/** Tokens of a code, bound to the holder's key. */
+export const signInWith = Effect.fnUntraced(function* (
+  world: World,
+  client: TestClient,
+  holder: Holder,
+  fields: Values = {}
+) {
+  return tokensOf(yield* redeemWith(world, client, yield* codeFor(world, client, fields), yield* tokenProof(holder)))
+})

@@ -1,7 +1,16 @@
 import { expect } from "bun:test"
 import { Effect } from "effect"
-import { companiesAddress, type Holder, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
-import { codeFor, form, formHeaders, jsonOf, registerClient, type TestClient, text, verifier } from "../given/flow.ts"
+import {
+  companiesAddress,
+  type Holder,
+  holderOf,
+  proofFor,
+  publicClient,
+  redeemWith,
+  refreshWith,
+  tokenProof
+} from "../given/dpop.ts"
+import { codeFor, jsonOf, registerClient, type TestClient, text } from "../given/flow.ts"
 import { inWorld, realSignatures, type World } from "../given/World.ts"
 import { law } from "./law.ts"
 import { runs } from "./runs.ts"
@@ -31,6 +40,8 @@ interface Code {
   readonly key: Key
 }
 
+const proofOf = (key: Key) => (key === undefined ? Effect.undefined : tokenProof(key))
+
 /** Each run signs a few dozen times. */
 const times = Math.ceil(runs / 10)
 
@@ -41,22 +52,12 @@ law(
       inWorld(
         (world: World) =>
           Effect.gen(function* () {
-            const clients = [
-              yield* registerClient(world, { token_endpoint_auth_method: "none" }),
-              yield* registerClient(world)
-            ] as const
+            const clients = [yield* publicClient(world), yield* registerClient(world)] as const
             const isPublic = ({ secret }: TestClient) => secret === undefined
             const keys = [undefined, ...holders] as const
             const codes: Array<Code> = []
             const lines: Array<Line> = []
             const tokens: Array<Access> = []
-            const asked = Effect.fnUntraced(function* (client: TestClient, key: Key, fields: Record<string, string>) {
-              const proof = key === undefined ? {} : { dpop: yield* tokenProof(key) }
-              return yield* world.send("POST", "/oauth/token", {
-                headers: { ...formHeaders, ...proof },
-                body: form({ client_id: client.id, client_secret: client.secret, ...fields })
-              })
-            })
             for (let step = 12 + dice.under(12); step > 0; step--) {
               const what = dice.weighted([
                 [2, "code"],
@@ -72,12 +73,7 @@ law(
               }
               const code = codes.at(-1)
               if (what === "redeem" && code !== undefined) {
-                const answer = yield* asked(code.client, key, {
-                  grant_type: "authorization_code",
-                  code: code.code,
-                  redirect_uri: code.client.redirectUri,
-                  code_verifier: verifier
-                })
+                const answer = yield* redeemWith(world, code.client, code.code, yield* proofOf(key))
                 expect(answer.status).toBe(code.key === undefined || code.key === key ? 200 : 400)
                 if (answer.status !== 200) continue
                 codes.pop()
@@ -87,10 +83,7 @@ law(
               }
               const line = lines.length === 0 ? undefined : lines[dice.under(lines.length)]
               if (what === "refresh" && line !== undefined) {
-                const answer = yield* asked(line.client, key, {
-                  grant_type: "refresh_token",
-                  refresh_token: line.token
-                })
+                const answer = yield* refreshWith(world, line.client, line.token, yield* proofOf(key))
                 expect(answer.status).toBe(line.key === undefined || line.key === key ? 200 : 400)
                 if (answer.status !== 200) continue
                 tokens.push({ token: text(jsonOf(answer).access_token), key })

@@ -253,32 +253,6 @@ test("a device's request opens below its request_uri for a person with its code"
   ))
 
 describe("a request that its client pushes", () => {
-  const refused: ReadonlyArray<readonly [reason: string, fields: (by: TestClient) => Values]> = [
-    ["InvalidRequest request_uri_pushed", () => ({ request_uri: `${requestUriPrefix}x` })],
-    ["InvalidRequestObject malformed", () => ({ request: "x" })],
-    ["InvalidRequestObject algorithm", () => ({ request: "e30.e30.AA" })],
-    ["UntrustedRequest redirect_uri_not_registered", () => ({ redirect_uri: "https://evil.example/" })],
-    ["UntrustedRequest redirect_uri_missing", () => ({ redirect_uri: undefined })],
-    ["InvalidRequest repeated_parameter", () => ({ state: ["a", "b"] })],
-    ["UnsupportedResponseType null", () => ({ response_type: "token" })],
-    ["InvalidScope none_to_be_had", () => ({ scope: "root" })],
-    ["InvalidTarget not_ours", () => ({ resource: "https://evil.example" })],
-    ["InvalidRequest challenge_method", () => ({ code_challenge_method: "plain" })],
-    ["InvalidRequest request_too_long", () => ({ state: "s".repeat(8 * 1024) })]
-  ]
-  test.each(refused.map((row) => [row[0], row] as const))("is refused: %s", (reason, [, fields]) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const by = yield* provenClient(world)
-          const answer = yield* push(world, by, fields(by))
-          expect([answer.status, lastReason(world)]).toEqual([400, reason])
-          expect(world.calls.insert).not.toContain("request")
-        }),
-      { signatures: realSignatures }
-    )
-  )
-
   test("keeps a state as it can stand in an address, however it was sent", () =>
     inWorld((world) =>
       Effect.gen(function* () {

@@ -8,13 +8,18 @@ import { signInScopes } from "../../../core/rules/Scope.ts"
 import { Issuer } from "../../../core/workspace/Workspace.ts"
 import { answerAs, deviceClient, shownBy, toldOf, waitingDevice } from "../../given/devices.ts"
 import {
+  askWith,
   companiesAddress,
   type Holder,
   holderOf,
   type Odd,
   proofClaims,
   proofFor,
+  publicClient,
+  redeemWith,
+  refreshWith,
   signedProof,
+  signInWith,
   tokenAddress,
   tokenProof
 } from "../../given/dpop.ts"
@@ -32,8 +37,8 @@ import {
   returned,
   type TestClient,
   text,
-  type Values,
-  verifier
+  tokensOf,
+  type Values
 } from "../../given/flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
@@ -43,45 +48,10 @@ const ada = await holderOf("ES256")
 const eve = await holderOf("ES256")
 const rsa = await holderOf("PS256")
 
-const asked = (world: Pick<World, "send">, fields: Values, proof?: string) =>
-  world.send("POST", "/oauth/token", {
-    headers: { ...formHeaders, ...(proof === undefined ? {} : { dpop: proof }) },
-    body: form(fields)
-  })
-
-const publicClient = (world: World, metadata: object = {}) =>
-  registerClient(world, { token_endpoint_auth_method: "none", ...metadata })
-
 const credentials = ({ id, secret }: TestClient) => ({ client_id: id, client_secret: secret })
-
-const redeem = (world: Pick<World, "send">, client: TestClient, code: string, proof?: string) =>
-  asked(
-    world,
-    {
-      grant_type: "authorization_code",
-      ...credentials(client),
-      code,
-      redirect_uri: client.redirectUri,
-      code_verifier: verifier
-    },
-    proof
-  )
-
-const refresh = (world: Pick<World, "send">, client: TestClient, token: string, proof?: string) =>
-  asked(world, { grant_type: "refresh_token", ...credentials(client), refresh_token: token }, proof)
 
 const told = (answer: HttpResponse): string =>
   `${answer.status} ${text(jsonOf(answer).error ?? jsonOf(answer).token_type)}`
-
-const tokensOf = (answer: HttpResponse) => {
-  if (answer.status !== 200) throw new Error(answer.body)
-  return { access: text(jsonOf(answer).access_token), refresh: text(jsonOf(answer).refresh_token) }
-}
-
-/** Tokens of a code, bound to the holder's key. */
-const signIn = Effect.fnUntraced(function* (world: World, client: TestClient, holder: Holder, fields: Values = {}) {
-  return tokensOf(yield* redeem(world, client, yield* codeFor(world, client, fields), yield* tokenProof(holder)))
-})
 
 const resource = (world: Pick<World, "send">, headers: Record<string, string>, query = "") =>
   world.send("GET", `/rest/companies${query}`, { headers })
@@ -105,7 +75,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const { access } = yield* signIn(world, client, ada)
+          const { access } = yield* signInWith(world, client, ada)
           expect((yield* opened(world, access, ada)).status).toBe(200)
           expect(told(yield* opened(world, access, eve))).toBe("401 invalid_token")
           expect(told(yield* resource(world, bearing(access)))).toBe("401 invalid_token")
@@ -119,7 +89,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           const written = () => world.calls.insert.filter((kind) => kind === "once").length
           const before = written()
           yield* opened(world, access, eve)
@@ -134,7 +104,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           const { grants, usage } = world.services
           const slice = { after: undefined, limit: 1 }
           const [grant] = (yield* Effect.orDie(grants.ofUser(theWorkspace.id, UserId.make("alice"), slice))).values
@@ -157,7 +127,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada, { scope: "profile" })
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada, { scope: "profile" })
           for (const method of ["GET", "POST"]) {
             const dpop = yield* proofFor(ada, method, `${theWorkspace.issuer}/oauth/userinfo`, access)
             const answer = yield* world.send(method, "/oauth/userinfo", {
@@ -179,7 +149,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* registerClient(world)
-          const { access } = yield* signIn(world, client, ada)
+          const { access } = yield* signInWith(world, client, ada)
           const known = yield* world.send("POST", "/oauth/introspect", {
             headers: formHeaders,
             body: form({ ...credentials(client), token: access })
@@ -214,7 +184,7 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
         const names = Object.keys(jsonOf(registered))
         expect([registered.status, names.filter((name) => name in members)]).toEqual([201, []])
         const client = yield* publicClient(world, members)
-        const answer = yield* redeem(world, client, yield* codeFor(world, client), yield* tokenProof(ada))
+        const answer = yield* redeemWith(world, client, yield* codeFor(world, client), yield* tokenProof(ada))
         expect(told(answer)).toBe("200 Bearer")
         expect(header(yield* resource(world, {}), "www-authenticate")).not.toContain("DPoP")
       })
@@ -227,15 +197,19 @@ describe("a refresh token (RFC 9449 §5)", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const bare = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
-          const first = tokensOf(yield* refresh(world, client, bare.refresh, yield* tokenProof(ada)))
-          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
-          expect(told(yield* refresh(world, client, first.refresh))).toBe("400 invalid_grant")
-          const next = yield* refresh(world, client, first.refresh, yield* tokenProof(ada))
+          const bare = tokensOf(yield* redeemWith(world, client, yield* codeFor(world, client)))
+          const first = tokensOf(yield* refreshWith(world, client, bare.refresh, yield* tokenProof(ada)))
+          expect(told(yield* refreshWith(world, client, first.refresh, yield* tokenProof(eve)))).toBe(
+            "400 invalid_grant"
+          )
+          expect(told(yield* refreshWith(world, client, first.refresh))).toBe("400 invalid_grant")
+          const next = yield* refreshWith(world, client, first.refresh, yield* tokenProof(ada))
           expect(told(next)).toBe("200 DPoP")
           // A retry in the grace takes the key as well.
-          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
-          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
+          expect(told(yield* refreshWith(world, client, first.refresh, yield* tokenProof(eve)))).toBe(
+            "400 invalid_grant"
+          )
+          expect(told(yield* refreshWith(world, client, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
         }),
       signing
     ))
@@ -245,13 +219,15 @@ describe("a refresh token (RFC 9449 §5)", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const first = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
-          const next = tokensOf(yield* refresh(world, client, first.refresh))
-          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          const first = tokensOf(yield* redeemWith(world, client, yield* codeFor(world, client)))
+          const next = tokensOf(yield* refreshWith(world, client, first.refresh))
+          expect(told(yield* refreshWith(world, client, first.refresh, yield* tokenProof(eve)))).toBe(
+            "400 invalid_grant"
+          )
           // It ended nothing: the retry as it was, and the line, go on.
-          expect(told(yield* refresh(world, client, first.refresh))).toBe("200 Bearer")
-          expect(told(yield* refresh(world, client, next.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
-          expect(told(yield* refresh(world, client, next.refresh))).toBe("400 invalid_grant")
+          expect(told(yield* refreshWith(world, client, first.refresh))).toBe("200 Bearer")
+          expect(told(yield* refreshWith(world, client, next.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
+          expect(told(yield* refreshWith(world, client, next.refresh))).toBe("400 invalid_grant")
         }),
       signing
     ))
@@ -262,21 +238,21 @@ describe("a refresh token (RFC 9449 §5)", () => {
         Effect.gen(function* () {
           const client = yield* publicClient(world)
           const evesAt = (seconds: number) => ({ claims: { iat: now + seconds } })
-          const first = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
+          const first = tokensOf(yield* redeemWith(world, client, yield* codeFor(world, client)))
           // Who stole the first binds the line to a key of their own.
-          const stolen = tokensOf(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))
-          expect(told(yield* refresh(world, client, first.refresh))).toBe("400 invalid_grant")
+          const stolen = tokensOf(yield* refreshWith(world, client, first.refresh, yield* tokenProof(eve)))
+          expect(told(yield* refreshWith(world, client, first.refresh))).toBe("400 invalid_grant")
           expect((yield* opened(world, stolen.access, eve)).status).toBe(200)
           yield* TestClock.adjust("61 seconds")
           // A text that was bound itself ends nothing without its key, and the owner's ends all.
-          expect(told(yield* refresh(world, client, stolen.refresh))).toBe("400 invalid_grant")
-          const next = tokensOf(yield* refresh(world, client, stolen.refresh, yield* tokenProof(eve, evesAt(61))))
+          expect(told(yield* refreshWith(world, client, stolen.refresh))).toBe("400 invalid_grant")
+          const next = tokensOf(yield* refreshWith(world, client, stolen.refresh, yield* tokenProof(eve, evesAt(61))))
           yield* TestClock.adjust("61 seconds")
-          expect(told(yield* refresh(world, client, stolen.refresh))).toBe("400 invalid_grant")
+          expect(told(yield* refreshWith(world, client, stolen.refresh))).toBe("400 invalid_grant")
           expect((yield* opened(world, next.access, eve, evesAt(122))).status).toBe(200)
-          expect(told(yield* refresh(world, client, first.refresh))).toBe("400 invalid_grant")
+          expect(told(yield* refreshWith(world, client, first.refresh))).toBe("400 invalid_grant")
           expect(reasons(world).at(-1)).toBe("refresh_reused")
-          expect(told(yield* refresh(world, client, next.refresh, yield* tokenProof(eve, evesAt(122))))).toBe(
+          expect(told(yield* refreshWith(world, client, next.refresh, yield* tokenProof(eve, evesAt(122))))).toBe(
             "400 invalid_grant"
           )
           expect((yield* opened(world, next.access, eve, evesAt(122))).status).toBe(401)
@@ -293,10 +269,10 @@ describe("a refresh token (RFC 9449 §5)", () => {
           const { deviceCode, userCode } = yield* waitingDevice(world, tv)
           yield* answerAs(world, userCode, "approve")
           const fields = { ...shownBy(tv), grant_type: deviceGrant, device_code: deviceCode }
-          const first = tokensOf(yield* asked(world, fields, yield* tokenProof(ada)))
-          expect(told(yield* refresh(world, tv, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
-          expect(told(yield* refresh(world, tv, first.refresh))).toBe("400 invalid_grant")
-          expect(told(yield* refresh(world, tv, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
+          const first = tokensOf(yield* askWith(world, fields, yield* tokenProof(ada)))
+          expect(told(yield* refreshWith(world, tv, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          expect(told(yield* refreshWith(world, tv, first.refresh))).toBe("400 invalid_grant")
+          expect(told(yield* refreshWith(world, tv, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
         }),
       signing
     ))
@@ -306,11 +282,11 @@ describe("a refresh token (RFC 9449 §5)", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* registerClient(world)
-          const first = yield* signIn(world, client, ada)
-          const next = tokensOf(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))
+          const first = yield* signInWith(world, client, ada)
+          const next = tokensOf(yield* refreshWith(world, client, first.refresh, yield* tokenProof(eve)))
           expect((yield* opened(world, next.access, eve)).status).toBe(200)
           expect((yield* opened(world, first.access, ada)).status).toBe(200)
-          expect(told(yield* refresh(world, client, next.refresh))).toBe("200 Bearer")
+          expect(told(yield* refreshWith(world, client, next.refresh))).toBe("200 Bearer")
         }),
       signing
     ))
@@ -331,8 +307,8 @@ describe("who has to prove a key", () => {
           expect(jsonOf(registered).dpop_bound_access_tokens).toBe(true)
           const client = yield* publicClient(world, { dpop_bound_access_tokens: true })
           const code = yield* codeFor(world, client)
-          expect(told(yield* redeem(world, client, code))).toBe("400 invalid_dpop_proof")
-          expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+          expect(told(yield* redeemWith(world, client, code))).toBe("400 invalid_dpop_proof")
+          expect(told(yield* redeemWith(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
         }),
       signing
     ))
@@ -343,8 +319,8 @@ describe("who has to prove a key", () => {
         Effect.gen(function* () {
           const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
           const own = { grant_type: "client_credentials", ...credentials(client) }
-          expect(told(yield* asked(world, own))).toBe("400 invalid_dpop_proof")
-          const access = text(jsonOf(yield* asked(world, own, yield* tokenProof(ada))).access_token)
+          expect(told(yield* askWith(world, own))).toBe("400 invalid_dpop_proof")
+          const access = text(jsonOf(yield* askWith(world, own, yield* tokenProof(ada))).access_token)
           expect((yield* opened(world, access, ada)).status).toBe(200)
           expect((yield* resource(world, bearing(access))).status).toBe(401)
           expect(header(yield* resource(world, {}), "www-authenticate")).toMatch(/^DPoP /)
@@ -361,8 +337,8 @@ describe("who has to prove a key", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const bare = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
-          const { access } = yield* signIn(world, client, ada)
+          const bare = tokensOf(yield* redeemWith(world, client, yield* codeFor(world, client)))
+          const { access } = yield* signInWith(world, client, ada)
           const dpop = yield* proofFor(ada, "GET", `${theWorkspace.issuer}/orders`, access)
           const bound = { authorization: `DPoP ${access}`, dpop }
           for (const [needs, headers, tag] of [
@@ -383,12 +359,12 @@ describe("a proof at a resource (RFC 9449 §4.3, §11.1)", () => {
       (world) =>
         Effect.gen(function* () {
           const client = yield* publicClient(world)
-          const mine = yield* signIn(world, client, ada)
-          const theirs = yield* signIn(world, client, eve)
+          const mine = yield* signInWith(world, client, ada)
+          const theirs = yield* signInWith(world, client, eve)
           const jti = "shared"
           expect((yield* opened(world, mine.access, ada, { claims: { jti } })).status).toBe(200)
           expect((yield* opened(world, theirs.access, eve, { claims: { jti } })).status).toBe(200)
-          const more = yield* signIn(world, client, ada)
+          const more = yield* signInWith(world, client, ada)
           for (const again of [
             opened(world, mine.access, ada, { claims: { jti, iat: now - 1 } }),
             opened(world, more.access, ada, { claims: { jti } }),
@@ -408,7 +384,7 @@ describe("a proof at a resource (RFC 9449 §4.3, §11.1)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           const { issuer } = theWorkspace
           for (const [path, resource, address, tag] of [
             ["/orders", undefined, `${issuer}/orders`, "Admitted"],
@@ -449,7 +425,7 @@ test("a proof below an issuer with a path is for the address with that path, and
         const tokens: Array<string> = []
         for (const [base, isTaken] of rows) {
           const code = yield* codeFor(world, client, { scope: "api profile" })
-          const answer = yield* redeem(world, client, code, yield* proofFor(ada, "POST", `${base}/oauth/token`))
+          const answer = yield* redeemWith(world, client, code, yield* proofFor(ada, "POST", `${base}/oauth/token`))
           expect([base, told(answer)]).toEqual([base, isTaken ? "200 DPoP" : "400 invalid_dpop_proof"])
           if (isTaken) tokens.push(tokensOf(answer).access)
         }
@@ -478,9 +454,9 @@ describe("a code (RFC 9449 §10)", () => {
         Effect.gen(function* () {
           const client = yield* publicClient(world)
           const code = yield* codeFor(world, client, { dpop_jkt: ada.jkt })
-          expect(told(yield* redeem(world, client, code))).toBe("400 invalid_grant")
-          expect(told(yield* redeem(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
-          expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+          expect(told(yield* redeemWith(world, client, code))).toBe("400 invalid_grant")
+          expect(told(yield* redeemWith(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          expect(told(yield* redeemWith(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
         }),
       signing
     ))
@@ -519,8 +495,8 @@ describe("a code (RFC 9449 §10)", () => {
             const query = form({ client_id: client.id, request_uri: text(jsonOf(answer).request_uri) })
             const page = yield* world.send("GET", `/oauth/authorize?${query}`, { as: "alice" })
             const code = text(returned(yield* decide(world, page, "approve")).get("code"))
-            expect(told(yield* redeem(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
-            expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+            expect(told(yield* redeemWith(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+            expect(told(yield* redeemWith(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
           }
           expect(told(yield* pushed({}, dpop))).toBe("400 invalid_dpop_proof")
         }),
@@ -557,9 +533,9 @@ describe("a code (RFC 9449 §10)", () => {
             const { deviceCode, userCode } = toldOf(yield* ask(fields, proof))
             yield* answerAs(world, userCode, "approve")
             const poll = { ...shownBy(tv), grant_type: deviceGrant, device_code: deviceCode }
-            expect(told(yield* asked(world, poll, yield* tokenProof(eve)))).toBe("400 invalid_grant")
-            expect(told(yield* asked(world, poll))).toBe("400 invalid_grant")
-            expect(told(yield* asked(world, poll, yield* tokenProof(ada)))).toBe("200 DPoP")
+            expect(told(yield* askWith(world, poll, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+            expect(told(yield* askWith(world, poll))).toBe("400 invalid_grant")
+            expect(told(yield* askWith(world, poll, yield* tokenProof(ada)))).toBe("200 DPoP")
           }
           expect(told(yield* ask({}, once))).toBe("400 invalid_dpop_proof")
           expect(reasons(world).at(-1)).toBe("proof_replayed")
@@ -603,17 +579,17 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
         Effect.gen(function* () {
           const client = yield* publicClient(world)
           const code = yield* codeFor(world, client)
-          const first = yield* redeem(world, client, code, yield* tokenProof(ada))
+          const first = yield* redeemWith(world, client, code, yield* tokenProof(ada))
           expect(told(first)).toBe("400 use_dpop_nonce")
           const claims = { nonce: nonceOf(first) }
           const elsewhere = yield* world.elsewhere
-          const got = yield* redeem(elsewhere, client, code, yield* tokenProof(ada, { claims }))
+          const got = yield* redeemWith(elsewhere, client, code, yield* tokenProof(ada, { claims }))
           expect([told(got), header(got, "dpop-nonce")]).toEqual(["200 DPoP", undefined])
           // Resources ask for none.
           expect((yield* opened(world, tokensOf(got).access, ada)).status).toBe(200)
           yield* TestClock.adjust("1 minute")
           const later = { ...claims, iat: now + 60 }
-          const renewed = yield* refresh(
+          const renewed = yield* refreshWith(
             world,
             client,
             tokensOf(got).refresh,
@@ -623,7 +599,7 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
           expect(nonceOf(renewed)).not.toBe(claims.nonce)
           yield* TestClock.adjust("1 minute")
           const stale = { ...claims, iat: now + 120 }
-          const again = yield* refresh(
+          const again = yield* refreshWith(
             world,
             client,
             tokensOf(renewed).refresh,
@@ -679,8 +655,10 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
         Effect.gen(function* () {
           const client = yield* publicClient(world)
           const code = yield* codeFor(world, client)
-          const nonce = nonceOf(yield* redeem(world, client, code, yield* tokenProof(ada)))
-          const { access } = tokensOf(yield* redeem(world, client, code, yield* tokenProof(ada, { claims: { nonce } })))
+          const nonce = nonceOf(yield* redeemWith(world, client, code, yield* tokenProof(ada)))
+          const { access } = tokensOf(
+            yield* redeemWith(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
+          )
           const first = yield* opened(world, access, ada)
           expect(told(first)).toBe("401 use_dpop_nonce")
           expect(header(first, "www-authenticate")).toMatch(/^DPoP algs="[^"]+", error="use_dpop_nonce"/)
@@ -725,9 +703,9 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
             yield* TestClock.setTime(t0)
             const client = yield* publicClient(world, { userinfo_signed_response_alg: alg })
             const code = yield* codeFor(world, client, { scope: "openid profile api" })
-            const nonce = nonceOf(yield* redeem(world, client, code, yield* tokenProof(ada)))
+            const nonce = nonceOf(yield* redeemWith(world, client, code, yield* tokenProof(ada)))
             const { access } = tokensOf(
-              yield* redeem(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
+              yield* redeemWith(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
             )
             const shown = Effect.fnUntraced(function* (method: string, path: string, claims: Odd["claims"]) {
               const address = `${theWorkspace.issuer}${path}`
@@ -766,7 +744,7 @@ describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           const dpop = yield* proofFor(ada, "GET", `${theWorkspace.issuer}/orders`, access)
           const guarded = yield* world.guard("/orders", { scopes: ["api"] }, { authorization: `DPoP ${access}`, dpop })
           expect(Object.keys(guarded).sort()).toEqual(["_tag", "principal", "workspace"])
@@ -815,7 +793,7 @@ describe("the modules of FAPI 2.0 about proofs (CONFORMANCE 1)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           for (const [module, odd, reason, query] of atResource) {
             const answer = yield* opened(world, access, ada, odd, query)
             expect([module, answer.status]).toEqual([module, reason === null ? 200 : 401])
@@ -829,7 +807,7 @@ describe("the modules of FAPI 2.0 about proofs (CONFORMANCE 1)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), rsa)
+          const { access } = yield* signInWith(world, yield* publicClient(world), rsa)
           const good = () => proofFor(rsa, "GET", companiesAddress, access)
           const [head = "", body = "", signature = ""] = (yield* good()).split(".")
           const headed = (members: object) => `${Buffer.from(JSON.stringify(members)).toString("base64url")}.${body}`
@@ -861,7 +839,7 @@ describe("the modules of FAPI 2.0 about proofs (CONFORMANCE 1)", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
           for (const scheme of ["dpOp", "DPOP", "dpop"]) {
             const DPOP = yield* proofFor(ada, "GET", companiesAddress, access)
             expect((yield* resource(world, { authorization: `${scheme} ${access}`, DPOP })).status).toBe(200)
@@ -883,11 +861,11 @@ describe("the modules of FAPI 2.0 about proofs (CONFORMANCE 1)", () => {
             [{ iat: now - 61 }, "400 invalid_dpop_proof"],
             [{ iat: now + 61 }, "400 invalid_dpop_proof"]
           ] as const) {
-            expect(told(yield* asked(world, own, yield* tokenProof(ada, { claims })))).toBe(expected)
+            expect(told(yield* askWith(world, own, yield* tokenProof(ada, { claims })))).toBe(expected)
           }
           const once = yield* signedProof(ada, { jti: "one", htm: "POST", htu: tokenAddress, iat: now })
-          expect(told(yield* asked(world, own, once))).toBe("200 DPoP")
-          expect(told(yield* asked(yield* world.elsewhere, own, once))).toBe("400 invalid_dpop_proof")
+          expect(told(yield* askWith(world, own, once))).toBe("200 DPoP")
+          expect(told(yield* askWith(yield* world.elsewhere, own, once))).toBe("400 invalid_dpop_proof")
         }),
       signing
     ))
