@@ -19,9 +19,10 @@ import { runs } from "./runs.ts"
 
 const fates = ["killed before", "killed after", "held up", "not done", "not answered"] as const
 
-/** One life of a process: what becomes of it, and at which of its steps. */
+/** One life of a process: what becomes of it, and at which of its steps, those to the store or to applications. */
 interface Life {
   left: number
+  readonly at: "store" | "application"
   readonly fate: (typeof fates)[number]
   readonly over: Deferred.Deferred<void>
   isOver: boolean
@@ -31,8 +32,9 @@ interface Life {
 
 const ItsLife = Context.Reference<Life | undefined>("test/laws/Life", { defaultValue: () => undefined })
 
-const lifeOf = (fate: Life["fate"], left: number): Life => ({
+const lifeOf = (fate: Life["fate"], left: number, at: Life["at"] = "store"): Life => ({
   left,
+  at,
   fate,
   over: Deferred.makeUnsafe(),
   isOver: false,
@@ -53,6 +55,7 @@ const kill = (life: Life): Effect.Effect<never> =>
 const step = <A, E, F = never>(
   call: Effect.Effect<A, E>,
   dice: Dice,
+  at: Life["at"],
   fault?: (outcome: StorageUnavailable["outcome"]) => F
 ): Effect.Effect<A, E | F> =>
   Effect.flatMap(ItsLife, (life): Effect.Effect<A, E | F> => {
@@ -60,7 +63,7 @@ const step = <A, E, F = never>(
     if (life.isOver) return Effect.never
     const others = Effect.replicateEffect(Effect.yieldNow, dice.under(3), { discard: true })
     const mine = Effect.andThen(others, call)
-    if (life.left-- !== 0) return mine
+    if (life.at !== at || life.left-- !== 0) return mine
     switch (life.fate) {
       case "killed before":
         return kill(life)
@@ -86,30 +89,35 @@ const steppedStore = (dice: Dice) =>
           step(
             Effect.suspend(() => below.get(key)),
             dice,
+            "store",
             lost
           ),
         insert: (record) =>
           step(
             Effect.suspend(() => below.insert(record)),
             dice,
+            "store",
             lost
           ),
         replace: (expected, record) =>
           step(
             Effect.suspend(() => below.replace(expected, record)),
             dice,
+            "store",
             lost
           ),
         remove: (key) =>
           step(
             Effect.suspend(() => below.remove(key)),
             dice,
+            "store",
             lost
           ),
         list: (listing) =>
           step(
             Effect.suspend(() => below.list(listing)),
             dice,
+            "store",
             lost
           ),
         sweep: below.sweep
@@ -152,7 +160,7 @@ class Town {
 
   readonly documents: Documents["Service"] = Documents.of({
     fetch: Documents.none.fetch,
-    post: (address, form) => step(this.#hears(address, form), this.#dice)
+    post: (address, form) => step(this.#hears(address, form), this.#dice, "application")
   })
 
   #hears(app: string, form: string): Effect.Effect<number, DocumentFault> {
@@ -275,7 +283,8 @@ const play = Effect.fnUntraced(function* (world: World, dice: Dice, town: Town) 
   const delivering = Effect.fnUntraced(function* () {
     const at = dice.under(processes.length)
     const { services, workspace } = processes[at] ?? world
-    const life = lifeOf(dice.pick(fates), dice.chance(30) ? -1 : dice.under(24))
+    const [where, steps] = dice.chance(40) ? (["application", 2] as const) : (["store", 24] as const)
+    const life = lifeOf(dice.pick(fates), dice.chance(30) ? -1 : dice.under(steps), where)
     running.push(life)
     yield* Effect.forkDetach(
       Effect.andThen(
