@@ -399,21 +399,6 @@ describe("what travels together", () => {
 
 describe("whose answer it is", () => {
   test(
-    "no call's, where there are fewer than were asked for: that is a defect",
-    run(
-      Effect.gen(function* () {
-        const { batch, start } = yield* held()
-        const [a, b] = yield* Effect.all([start("a"), start("b")])
-        yield* turn
-        yield* batch(0).answer(Effect.succeed([Exit.succeed("A")]))
-        expect(yield* Fiber.join(a)).toBe("A")
-        const exit = yield* Fiber.await(b)
-        expect(Exit.isFailure(exit) && String(Cause.squash(exit.cause))).toContain("fewer answers than it had items")
-      })
-    )
-  )
-
-  test(
     "each caller gets its own answer or error",
     run(
       Effect.gen(function* () {
@@ -573,27 +558,6 @@ describe("deadlines", () => {
         expect(batch(0).left).toBe(1000)
         expect(batch(1).items).toEqual(["b", "c"])
         expect(batch(1).left).toBe(700)
-      })
-    )
-  )
-
-  test(
-    "a batch has what the most urgent of those has left who share a call and still want it",
-    run(
-      Effect.gen(function* () {
-        const { batch, start } = yield* held({ same: sharing })
-        yield* start("a")
-        yield* turn
-        const gone = yield* start("b")
-        for (const pause of [100, 200, 300]) {
-          yield* TestClock.adjust(pause)
-          yield* start("b")
-        }
-        yield* Fiber.interrupt(gone)
-        yield* upper(batch(0))
-        yield* turn
-        expect(batch(1).items).toEqual(["b"])
-        expect(batch(1).left).toBe(500)
       })
     )
   )

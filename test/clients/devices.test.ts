@@ -5,6 +5,7 @@ import { deviceGrant } from "../../core/client/Profile.ts"
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { issuer, withHost } from "../embed/host.ts"
 import { hiddenFields } from "../given/flow.ts"
+import { within } from "./signIn.ts"
 
 /** RFC 8628: Ada enters the code that the device shows, in a browser elsewhere. */
 const approve = async (auth: EmbeddedTessera, verificationUri: string, userCode: string): Promise<void> => {
@@ -28,7 +29,6 @@ const approve = async (auth: EmbeddedTessera, verificationUri: string, userCode:
 const metadata = { grant_types: [deviceGrant, "refresh_token"], token_endpoint_auth_method: "none" }
 const companies = new URL(`${issuer}/rest/companies`)
 const host = { extras: ["example"], rateLimits: false } as const
-const within = (auth: EmbeddedTessera) => (url: string, init: object) => auth.handle(new Request(url, init))
 
 test("oauth4webapi gets a device its tokens, bound to its key", () =>
   withHost(host, async (auth) => {

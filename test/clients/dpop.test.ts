@@ -1,25 +1,9 @@
 import { expect, test } from "bun:test"
 import * as oauth from "oauth4webapi"
 import * as openid from "openid-client"
-import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { issuer, redirectUri, withHost } from "../embed/host.ts"
-import { hiddenFields } from "../given/flow.ts"
+import { approve, within } from "./signIn.ts"
 
-/** Ada lets the application in, and is sent back. */
-const approve = async (auth: EmbeddedTessera, asked: URL): Promise<URL> => {
-  const cookie = "session=ada"
-  const page = await auth.handle(new Request(asked, { headers: { cookie } }))
-  const answer = await auth.handle(
-    new Request(`${auth.issuer}/consent`, {
-      method: "POST",
-      headers: { "content-type": "application/x-www-form-urlencoded", cookie, origin: auth.issuer },
-      body: new URLSearchParams({ ...hiddenFields(await page.text()), decision: "approve" }).toString()
-    })
-  )
-  return new URL(answer.headers.get("location") ?? "")
-}
-
-const within = (auth: EmbeddedTessera) => (url: string, init: object) => auth.handle(new Request(url, init))
 const asked = { extras: ["example"], dpop: { required: true, nonces: "all" }, rateLimits: false } as const
 const companies = new URL(`${issuer}/rest/companies`)
 

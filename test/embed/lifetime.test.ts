@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test"
-import { setTimeout } from "node:timers/promises"
+import { setImmediate } from "node:timers/promises"
 import { inspect } from "node:util"
 import { Deferred, Effect, Layer, Option } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
@@ -193,8 +193,8 @@ describe("the storage of an embedded server", () => {
     const ready = auth.ready().catch(() => "refused")
     await Effect.runPromise(Deferred.await(begun))
     const closing = auth.close().then(() => said.push("closed"))
-    // Time enough to close, for a server that would not wait.
-    await setTimeout(50)
+    // Turns enough to close, for a server that would not wait.
+    for (let turn = 0; turn < 100; turn++) await setImmediate()
     await Effect.runPromise(Deferred.succeed(mayOpen, undefined))
     await closing
     expect(said).toEqual(["given back", "closed"])
