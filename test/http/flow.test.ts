@@ -9,7 +9,6 @@ import {
   decide,
   form,
   formHeaders,
-  header,
   jsonOf,
   redeem,
   refresh,
@@ -156,17 +155,5 @@ describe("the code flow, whole", () => {
           expect(jsonOf(yield* companies(world, access)).as).toEqual({ kind: "user", user: "alice", place: "acme" })
         }),
       { places: () => [{ id: PlaceId.make("acme"), label: "Acme" }] }
-    ))
-
-  test("sends a person who is not signed in to sign in and back", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const target = authorizeTarget(client)
-        const response = yield* world.send("GET", target)
-        expect(response.status).toBe(303)
-        expect(header(response, "location")).toBe(`/login?return_to=${encodeURIComponent(target)}`)
-        expect(yield* codeFor(world, client)).toStartWith("tsr_ac_")
-      })
     ))
 })

@@ -93,18 +93,18 @@ describe("an authorization request that redirects no browser", () => {
       Effect.gen(function* () {
         const client = yield* registerClient(world)
         const reasonOf = Effect.fnUntraced(function* () {
-          const { status } = yield* ask(world, client)
+          const page = yield* ask(world, client)
           const event = world.audit.at(-1)?.event
-          return [status, event?._tag === "Refused" && event.reason]
+          return [page.status, event?._tag === "Refused" && event.reason, pageName(page)]
         })
         const id = ClientId.make(client.id)
         const turn = (disabled: boolean) =>
           world.services.clients.change(theWorkspace.id, id, (stored) => ({ ...stored, disabled }))
         yield* turn(true)
-        expect(yield* reasonOf()).toEqual([400, "client_disabled"])
+        expect(yield* reasonOf()).toEqual([400, "client_disabled", "error-client-disabled"])
         yield* turn(false)
         yield* TestClock.adjust("30 days")
-        expect(yield* reasonOf()).toEqual([400, "client_unknown"])
+        expect(yield* reasonOf()).toEqual([400, "client_unknown", "error-unknown-client"])
       })
     ))
 })

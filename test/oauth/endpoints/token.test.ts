@@ -94,28 +94,21 @@ describe("the answer with tokens (RFC 6749 §5.1)", () => {
 })
 
 describe("a token request that is not whole (RFC 6749 §5.2)", () => {
-  const cases: ReadonlyArray<readonly [string, Readonly<Record<string, string | undefined>>, string]> = [
-    ["no grant_type", { grant_type: undefined }, "The parameter grant_type is missing."],
-    ["an empty grant_type", { grant_type: "" }, "The parameter grant_type is missing."],
-    ["no code", { code: undefined }, "The parameter code is missing."],
-    ["no redirect_uri", { redirect_uri: undefined }, "The parameter redirect_uri is missing."],
+  const cases: ReadonlyArray<readonly [string, Readonly<Record<string, string | undefined>>, string, string]> = [
+    ["no grant_type", { grant_type: undefined }, "missing_parameter", "grant_type"],
+    ["an empty grant_type", { grant_type: "" }, "missing_parameter", "grant_type"],
+    ["no code", { code: undefined }, "missing_parameter", "code"],
+    ["no redirect_uri", { redirect_uri: undefined }, "missing_parameter", "redirect_uri"],
     [
       "no refresh_token",
       { grant_type: "refresh_token", refresh_token: undefined },
-      "The parameter refresh_token is missing."
+      "missing_parameter",
+      "refresh_token"
     ],
-    [
-      "a short verifier",
-      { code_verifier: "v".repeat(42) },
-      "The code_verifier has to be 43 to 128 unreserved characters."
-    ],
-    [
-      "a verifier of odd characters",
-      { code_verifier: `${"v".repeat(43)}+` },
-      "The code_verifier has to be 43 to 128 unreserved characters."
-    ]
+    ["a short verifier", { code_verifier: "v".repeat(42) }, "verifier_malformed", "code_verifier"],
+    ["a verifier of odd characters", { code_verifier: `${"v".repeat(43)}+` }, "verifier_malformed", "code_verifier"]
   ]
-  for (const [what, fields, description] of cases) {
+  for (const [what, fields, reason, named] of cases) {
     test(`${what}: invalid_request, and the code stays good`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
@@ -123,7 +116,8 @@ describe("a token request that is not whole (RFC 6749 §5.2)", () => {
           const code = yield* codeFor(world, client)
           const response = yield* redeem(world, client, code, fields)
           expectRefusal(response, 400, "invalid_request")
-          expect(jsonOf(response).error_description).toBe(description)
+          expect(lastReason(world)).toBe(`InvalidRequest ${reason}`)
+          expect(jsonOf(response).error_description).toMatch(new RegExp(`\\b${named}\\b`))
           expect((yield* redeem(world, client, code)).status).toBe(200)
         })
       ))
