@@ -13,11 +13,13 @@ import {
   formHeaders,
   header,
   hiddenFields,
+  introspectBy,
   jsonOf,
   provenClient,
   redeem,
   refresh,
   returned,
+  revokeBy,
   type TestClient,
   text,
   tokensOf,
@@ -261,13 +263,7 @@ describe("the place of an answer", () => {
 
 /** What introspection says of a token's place. */
 const told = ({ client, world }: Case, token: string) =>
-  Effect.map(
-    world.send("POST", "/oauth/introspect", {
-      headers: formHeaders,
-      body: form({ client_id: client.id, client_secret: client.secret, token })
-    }),
-    (response) => jsonOf(response).place
-  )
+  Effect.map(introspectBy(world, client, token), (response) => jsonOf(response).place)
 
 describe("the place of a grant", () => {
   const begun = Effect.fnUntraced(function* (given: Case, fields: Values = {}) {
@@ -304,10 +300,7 @@ describe("the place of a grant", () => {
         const claims: unknown = JSON.parse(atob(String(access.split(".")[1]).replaceAll("-", "+").replaceAll("_", "/")))
         expect(claims).toMatchObject({ sub: "alice", place: "bakery" })
         expect(yield* told(given, access)).toBe("bakery")
-        yield* world.send("POST", "/oauth/revoke", {
-          headers: formHeaders,
-          body: form({ client_id: client.id, client_secret: client.secret, token })
-        })
+        yield* revokeBy(world, client, token)
         expect(yield* placesOf(given)).toEqual(["bakery"])
         expect((yield* refresh(world, client, token)).status).toBe(400)
       })

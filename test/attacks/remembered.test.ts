@@ -15,8 +15,6 @@ import {
   authorizeTarget,
   codeFor,
   decide,
-  form,
-  formHeaders,
   header,
   provenClient,
   redeem,
@@ -24,6 +22,7 @@ import {
   refresh,
   registerClient,
   returned,
+  revokeBy,
   signInToApp,
   type TestClient,
   type TestTokens,
@@ -290,14 +289,7 @@ describe("a yes that does not count again", () => {
     ))
 
   const ends: ReadonlyArray<readonly [what: string, end: (given: Case) => Effect.Effect<unknown, unknown>]> = [
-    [
-      "the client gave its token back",
-      ({ client, tokens, world }) =>
-        world.send("POST", "/oauth/revoke", {
-          headers: formHeaders,
-          body: form({ client_id: client.id, client_secret: client.secret, token: tokens.refresh })
-        })
-    ],
+    ["the client gave its token back", ({ client, tokens, world }) => revokeBy(world, client, tokens.refresh)],
     [
       "its refresh token was used twice",
       ({ client, tokens, world }) =>

@@ -8,12 +8,11 @@ import { DocumentsWeb } from "../given/documentsWeb.ts"
 import {
   codeFor,
   companies,
-  form,
-  formHeaders,
   jsonOf,
   redeem,
   refresh,
   registerClient,
+  revokeBy,
   signInToApp,
   tokensOf,
   unregistered
@@ -171,11 +170,7 @@ describe("shares of the limits", () => {
               yield* asked
               shares[step] = taken.map((one) => one.replace(client.id, "me").replace(/ [\w-]{8}$/, " G"))
             })
-            const revoke = (token: string) =>
-              world.send("POST", "/oauth/revoke", {
-                headers: formHeaders,
-                body: form({ client_id: client.id, client_secret: client.secret, token })
-              })
+            const revoke = (token: string) => revokeBy(world, client, token)
             yield* takes("a code", redeem(world, client, code))
             yield* takes("the same code again", redeem(world, client, code))
             yield* takes("a code of another", redeem(world, client, theirCode))

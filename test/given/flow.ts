@@ -163,6 +163,15 @@ export const redeem = (world: Pick<World, "send">, client: TestClient, code: str
 export const refresh = (world: World, client: TestClient, token: string, fields: Values = {}) =>
   tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: token, ...fields })
 
+/** What a client asks and does about a token, by its secret if it has one. */
+const about =
+  (path: string) =>
+  (server: Pick<World, "send">, { id, secret }: Pick<TestClient, "id" | "secret">, token: string | undefined) =>
+    server.send("POST", path, { headers: formHeaders, body: form({ client_id: id, client_secret: secret, token }) })
+
+export const introspectBy = about("/oauth/introspect")
+export const revokeBy = about("/oauth/revoke")
+
 export interface TestTokens {
   readonly access: string
   readonly refresh: string

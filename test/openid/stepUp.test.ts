@@ -9,9 +9,8 @@ import {
   authorizeTarget,
   bearing,
   decide,
-  form,
-  formHeaders,
   header,
+  introspectBy,
   jsonOf,
   provenClient,
   redeem,
@@ -37,13 +36,7 @@ const challengeOf = Effect.fnUntraced(function* (world: World, access: string, a
 })
 
 const introspected = (world: World, client: TestClient, token: string) =>
-  Effect.map(
-    world.send("POST", "/oauth/introspect", {
-      headers: formHeaders,
-      body: form({ client_id: client.id, client_secret: client.secret, token })
-    }),
-    jsonOf
-  )
+  Effect.map(introspectBy(world, client, token), jsonOf)
 
 describe("a route that asks for a fresh or a stronger sign-in (RFC 9470)", () => {
   test("tells what to ask for, and takes the token that comes of it", () =>

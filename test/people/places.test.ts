@@ -12,9 +12,8 @@ import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import {
   authorizeTarget,
-  form,
-  formHeaders,
   hiddenFields,
+  introspectBy,
   jsonOf,
   redeem,
   registerClient,
@@ -67,13 +66,7 @@ const connect = Effect.fnUntraced(function* (house: House, browser: Browser, pla
 
 /** What introspection says of its application's token. */
 const introspected = (house: House, { client, token }: Effect.Success<ReturnType<typeof connect>>) =>
-  Effect.map(
-    house.send("POST", "/oauth/introspect", {
-      headers: formHeaders,
-      body: form({ client_id: client.id, client_secret: client.secret, token })
-    }),
-    jsonOf
-  )
+  Effect.map(introspectBy(house, client, token), jsonOf)
 
 const works = (house: House, connected: Effect.Success<ReturnType<typeof connect>>) =>
   Effect.map(introspected(house, connected), ({ active }) => active)

@@ -20,6 +20,7 @@ import {
   form,
   formHeaders,
   header,
+  introspectBy,
   jsonHeaders,
   jsonOf,
   redeem,
@@ -131,10 +132,7 @@ describe("a registration that is left to the first consent", () => {
           expect((yield* companies(world, tokens.access)).status).toBe(200)
           const elsewhere = yield* world.elsewhere
           const again = tokensOf(yield* refresh(elsewhere, client, tokens.refresh))
-          const told = yield* elsewhere.send("POST", "/oauth/introspect", {
-            headers: formHeaders,
-            body: form({ client_id: client.id, client_secret: client.secret, token: again.access })
-          })
+          const told = yield* introspectBy(elsewhere, client, again.access)
           if (client.secret !== undefined) expect(jsonOf(told)).toMatchObject({ active: true, client_id: client.id })
           // A person let it in: it stays for good, and no key of its identifier is asked for any more.
           expect((yield* stored(world, client))?.expiresAt).toBeNull()
@@ -293,12 +291,7 @@ describe("a registration for access without a person, where all that register ha
         for (const one of [first, second]) {
           expect((yield* companies(elsewhere, accessOf(one))).status).toBe(200)
         }
-        const told = jsonOf(
-          yield* world.send("POST", "/oauth/introspect", {
-            headers: formHeaders,
-            body: form({ client_id: client.id, client_secret: client.secret, token: accessOf(second) })
-          })
-        )
+        const told = jsonOf(yield* introspectBy(world, client, accessOf(second)))
         expect(told).toMatchObject({ active: true, client_id: client.id })
         expect(world.calls.insert).toEqual(["limit", "client", "grant"])
         expect(auditedOf(world)).toEqual(["registered"])

@@ -14,11 +14,13 @@ import {
   form,
   formHeaders,
   header,
+  introspectBy,
   jsonHeaders,
   jsonOf,
   redeem,
   refresh,
   registerClient,
+  revokeBy,
   signInToApp,
   text,
   tokenRequest
@@ -499,10 +501,7 @@ test("a machine whose single tokens were revoked too often to tell them one by o
       )
       for (let revoked = 0; revoked <= revokedSerialsKept; revoked++) {
         const token = yield* ask
-        yield* world.send("POST", "/oauth/revoke", {
-          headers: formHeaders,
-          body: form({ client_id: client.id, client_secret: client.secret, token })
-        })
+        yield* revokeBy(world, client, token)
         expect((yield* companies(world, token)).status).toBe(401)
       }
       expect((yield* companies(world, yield* ask)).status).toBe(200)
@@ -522,10 +521,7 @@ test("a token with the longest scope and the longest resource that there may be 
         const scope = scopes.map(({ name }) => name).join(" ")
         const asked = { grant_type: "client_credentials", scope, resource }
         const token = String(jsonOf(yield* tokenRequest(world, client, asked)).access_token)
-        const known = yield* world.send("POST", "/oauth/introspect", {
-          headers: formHeaders,
-          body: form({ client_id: client.id, client_secret: client.secret, token })
-        })
+        const known = yield* introspectBy(world, client, token)
         expect(jsonOf(known)).toMatchObject({ active: true, scope, aud: resource })
       }),
     { policy: { scopes: Option.getOrThrow(registry(scopes)) } }

@@ -8,6 +8,7 @@ import {
   companies,
   form,
   formHeaders,
+  introspectBy,
   jsonHeaders,
   jsonOf,
   redirectUri,
@@ -75,13 +76,7 @@ describe("access without a person, where an owner approves it", () => {
         const client = yield* registerClient(world, machine)
         yield* answer(world, client, "approved")
         const token = text(jsonOf(yield* ask(world, client)).access_token)
-        const isActive = Effect.map(
-          world.send("POST", "/oauth/introspect", {
-            headers: formHeaders,
-            body: form({ client_id: client.id, client_secret: client.secret, token })
-          }),
-          (response) => jsonOf(response).active
-        )
+        const isActive = Effect.map(introspectBy(world, client, token), (response) => jsonOf(response).active)
         expect(yield* isActive).toBe(true)
         expect(yield* answer(world, client, "refused")).toBe("done")
         expect((yield* companies(world, token)).status).toBe(401)

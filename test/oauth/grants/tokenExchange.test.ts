@@ -23,11 +23,13 @@ import {
   companies,
   form,
   formHeaders,
+  introspectBy,
   jsonHeaders,
   jsonOf,
   provenClient,
   refresh,
   registerClient,
+  revokeBy,
   signInToApp,
   type TestClient,
   text,
@@ -227,9 +229,9 @@ describe("an exchanged token (RFC 8693)", () => {
     ))
 
   const endings: ReadonlyArray<readonly [string, (scene: Scene, second: string) => Effect.Effect<unknown, unknown>]> = [
-    ["the grant ends", ({ app, refresh: line, world }) => revoke(world, app, line)],
-    ["the token that was shown is revoked", ({ app, token, world }) => revoke(world, app, token)],
-    ["its own client revokes it", ({ orders: by, world }, second) => revoke(world, by, second)],
+    ["the grant ends", ({ app, refresh: line, world }) => revokeBy(world, app, line)],
+    ["the token that was shown is revoked", ({ app, token, world }) => revokeBy(world, app, token)],
+    ["its own client revokes it", ({ orders: by, world }, second) => revokeBy(world, by, second)],
     [
       "its client is disabled",
       ({ orders: by, world }) => setClientEnabled(world.services, byOwner(world), ClientId.make(by.id), "disabled")
@@ -244,12 +246,6 @@ describe("an exchanged token (RFC 8693)", () => {
     ],
     ["an owner lets its client exchange no more", ({ orders: by, world }) => serve(world, by, null)]
   ]
-
-  const revoke = (world: World, client: TestClient, token: string) =>
-    world.send("POST", "/oauth/revoke", {
-      headers: formHeaders,
-      body: form({ client_id: client.id, client_secret: client.secret, token })
-    })
 
   test.each([...endings])("ends when %s", (_, end) =>
     inScene((scene) =>
@@ -269,12 +265,9 @@ describe("an exchanged token (RFC 8693)", () => {
     inScene(({ billing: other, orders: by, token, world }) =>
       Effect.gen(function* () {
         const second = yield* exchanged(world, by, token, { resource: orders })
-        yield* revoke(world, other, second)
+        yield* revokeBy(world, other, second)
         expect((yield* told(world, second)).active).toBe(true)
-        const asked = yield* world.send("POST", "/oauth/introspect", {
-          headers: formHeaders,
-          body: form({ client_id: other.id, client_secret: other.secret, token: second })
-        })
+        const asked = yield* introspectBy(world, other, second)
         expect(jsonOf(asked)).toEqual({ active: false })
       })
     ))
