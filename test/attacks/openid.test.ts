@@ -14,6 +14,7 @@ import {
   header,
   hiddenFields,
   jsonOf,
+  postRegistration,
   provenClient,
   redeem,
   refresh,
@@ -437,13 +438,7 @@ test("what one workspace signed, gave or asked is none of another's (mix-up)", (
         })
         const [a, b] = [within("/t/a"), within("/t/b")]
         const register = (one: World) =>
-          Effect.map(
-            one.send("POST", "/oauth/register", {
-              headers: { "content-type": "application/json" },
-              body: JSON.stringify({ redirect_uris: ["https://app.example.org/callback"], ...members })
-            }),
-            jsonOf
-          )
+          Effect.map(postRegistration(one, { redirect_uris: ["https://app.example.org/callback"], ...members }), jsonOf)
         const registered = yield* register(a)
         yield* register(b)
         const client: TestClient = {

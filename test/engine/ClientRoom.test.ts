@@ -18,8 +18,8 @@ import { byOwner } from "../given/auditContext.ts"
 import {
   companies,
   header,
-  jsonHeaders,
   jsonOf,
+  postRegistration,
   redirectUri,
   registerClient,
   signInToApp,
@@ -50,11 +50,7 @@ const stored = (world: World, { id }: { readonly id: string }) =>
 
 const clear = (world: World) => world.services.clientRoom.clear(world.workspace.id)
 
-const ask = (world: World) =>
-  world.send("POST", "/oauth/register", {
-    headers: jsonHeaders,
-    body: JSON.stringify({ redirect_uris: [redirectUri] })
-  })
+const ask = (world: World) => postRegistration(world, { redirect_uris: [redirectUri] })
 
 const serving = { grant_types: ["authorization_code", "client_credentials"] }
 const actAlone = (world: World, client: TestClient) => tokenRequest(world, client, { grant_type: "client_credentials" })

@@ -47,6 +47,10 @@ export const unregistered = (id: string): TestClient => ({
   registrationToken: ""
 })
 
+/** What the endpoint answers to a registration that may be refused. */
+export const postRegistration = (server: Pick<World, "send">, metadata: object) =>
+  server.send("POST", "/oauth/register", { headers: jsonHeaders, body: JSON.stringify(metadata) })
+
 export const registerClient = Effect.fnUntraced(function* (
   world: Pick<World, "send">,
   metadata: Readonly<Record<string, unknown>> = {},

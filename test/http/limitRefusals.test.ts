@@ -7,17 +7,14 @@ import type { AuditEntry } from "../../core/ports/Audit.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken, TooManyRequests } from "../../core/rules/Refusal.ts"
+import { postRegistration } from "../given/flow.ts"
 import { inWorld, requestOf, theWorkspace, type World } from "../given/World.ts"
 
 const exhausted = Layer.succeed(Limiter, {
   take: ({ allowance }) => Effect.fail(new TooManyRequests({ limit: allowance.name, retryAfterSeconds: 1 }))
 })
 
-const knock = (world: World) =>
-  world.send("POST", "/oauth/register", {
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ redirect_uris: ["https://app.example/back"] })
-  })
+const knock = (world: World) => postRegistration(world, { redirect_uris: ["https://app.example/back"] })
 
 const countsOf = (audit: ReadonlyArray<AuditEntry>) =>
   audit.flatMap(({ event }) =>

@@ -23,7 +23,17 @@ import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
-import { challenge, form, formHeaders, header, jsonHeaders, jsonOf, registerClient, text } from "../given/flow.ts"
+import {
+  challenge,
+  form,
+  formHeaders,
+  header,
+  jsonHeaders,
+  jsonOf,
+  postRegistration,
+  registerClient,
+  text
+} from "../given/flow.ts"
 import { byNote, secondBearer, toyNote, toySignature, toySignatures, toyStamp } from "../given/toyRows.ts"
 import { inWorld, realSignatures, type World, type WorldOptions } from "../given/World.ts"
 
@@ -57,13 +67,10 @@ describe("a client authentication that a host adds as a row", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const made = yield* world.send("POST", "/oauth/register", {
-            headers: jsonHeaders,
-            body: JSON.stringify({
-              token_endpoint_auth_method: "toy_note",
-              toy_key: "k",
-              grant_types: ["client_credentials"]
-            })
+          const made = yield* postRegistration(world, {
+            token_endpoint_auth_method: "toy_note",
+            toy_key: "k",
+            grant_types: ["client_credentials"]
           })
           const told = jsonOf(made)
           expect([made.status, told.token_endpoint_auth_method, told.toy_key]).toEqual([201, "toy_note", "k"])
@@ -157,10 +164,7 @@ describe("a client authentication that a host adds as a row", () => {
             expect(metadata[`${endpoint}_endpoint_auth_methods_supported`]).toContain("toy_note")
             expect(metadata[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(["EdDSA"])
           }
-          const refused = yield* world.send("POST", "/oauth/register", {
-            headers: jsonHeaders,
-            body: JSON.stringify({ token_endpoint_auth_method: "tls_client_auth" })
-          })
+          const refused = yield* postRegistration(world, { token_endpoint_auth_method: "tls_client_auth" })
           expect([refused.status, jsonOf(refused).error]).toEqual([400, "invalid_client_metadata"])
           expect(text(jsonOf(refused).error_description)).toContain("toy_note")
           const document = (yield* world.send("GET", "/openapi.json")).body
@@ -223,8 +227,7 @@ describe("a member of registration that a host adds as a row", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const register = (body: object) =>
-            world.send("POST", "/oauth/register", { headers: jsonHeaders, body: JSON.stringify(body) })
+          const register = (body: object) => postRegistration(world, body)
           expect(wireOf(yield* register({ ...metadata, toy_tier: "tin" }))).toEqual([400, "invalid_client_metadata"])
           expect(jsonOf(yield* register(metadata)).toy_tier).toBeUndefined()
           const made = jsonOf(yield* register({ ...metadata, toy_tier: "gold" }))
@@ -360,10 +363,7 @@ describe("tables that cannot be", () => {
         Effect.gen(function* () {
           const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
           expect(metadata.token_endpoint_auth_methods_supported).toEqual(["none"])
-          const unnamed = yield* world.send("POST", "/oauth/register", {
-            headers: jsonHeaders,
-            body: JSON.stringify({ redirect_uris: ["https://app.example/cb"] })
-          })
+          const unnamed = yield* postRegistration(world, { redirect_uris: ["https://app.example/cb"] })
           expect([unnamed.status, jsonOf(unnamed).error]).toEqual([400, "invalid_client_metadata"])
           expect((yield* world.send("GET", "/openapi.json")).status).toBe(200)
         }),

@@ -19,6 +19,7 @@ import {
   header,
   isUnguessable,
   jsonOf,
+  postRegistration,
   redirectUri,
   registerClient,
   tokenRequest,
@@ -919,15 +920,12 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
             ["client_secret_basic", 400, undefined],
             ["none", 400, undefined]
           ] as const) {
-            const answer = yield* world.send("POST", "/oauth/register", {
-              headers: { "content-type": "application/json" },
-              body: JSON.stringify({
-                redirect_uris: [redirectUri],
-                token_endpoint_auth_method: method,
-                jwks: { keys: [ps256.jwk] },
-                require_signed_request_object: true,
-                request_object_signing_alg
-              })
+            const answer = yield* postRegistration(world, {
+              redirect_uris: [redirectUri],
+              token_endpoint_auth_method: method,
+              jwks: { keys: [ps256.jwk] },
+              require_signed_request_object: true,
+              request_object_signing_alg
             })
             expect([method, request_object_signing_alg, answer.status]).toEqual([
               method,
@@ -1051,15 +1049,12 @@ describe("the profile of a client", () => {
           }
           expect(algs).toEqual(["ES256", "RS256"])
           const registered = Effect.fnUntraced(function* (more: object) {
-            const answer = yield* world.send("POST", "/oauth/register", {
-              headers: { "content-type": "application/json" },
-              body: JSON.stringify({
-                ...fapi,
-                redirect_uris: [redirectUri],
-                token_endpoint_auth_method: "private_key_jwt",
-                jwks: { keys: [ps256.jwk] },
-                ...more
-              })
+            const answer = yield* postRegistration(world, {
+              ...fapi,
+              redirect_uris: [redirectUri],
+              token_endpoint_auth_method: "private_key_jwt",
+              jwks: { keys: [ps256.jwk] },
+              ...more
             })
             return [answer.status, jsonOf(answer)] as const
           })
@@ -1192,11 +1187,7 @@ describe("the profile of a client", () => {
           const lists = Object.entries(told).filter(([name]) => /_alg_values_supported$/.test(name))
           for (const [name, list] of lists)
             expect([name, String(list)]).not.toEqual([name, expect.stringMatching(/RS/)])
-          const register = (metadata: object) =>
-            world.send("POST", "/oauth/register", {
-              headers: { "content-type": "application/json" },
-              body: JSON.stringify({ redirect_uris: [redirectUri], ...metadata })
-            })
+          const register = (metadata: object) => postRegistration(world, { redirect_uris: [redirectUri], ...metadata })
           const made = yield* register({ jwks: { keys: [es256.jwk] } })
           expect([made.status, jsonOf(made).token_endpoint_auth_method]).toEqual([201, "private_key_jwt"])
           for (const method of ["client_secret_basic", "client_secret_post", "none"]) {
@@ -1229,10 +1220,7 @@ describe("the profile of a client", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { status } = yield* world.send("POST", "/oauth/register", {
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({ redirect_uris: [redirectUri] })
-          })
+          const { status } = yield* postRegistration(world, { redirect_uris: [redirectUri] })
           expect(status).toBe(400)
           const client = yield* signingClient(world, es256)
           expect((yield* pushSigned(world, client)).status).toBe(201)

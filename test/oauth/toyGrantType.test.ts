@@ -8,7 +8,16 @@ import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
-import { bearing, form, formHeaders, jsonOf, registerClient, text, tokenRequest } from "../given/flow.ts"
+import {
+  bearing,
+  form,
+  formHeaders,
+  jsonOf,
+  postRegistration,
+  registerClient,
+  text,
+  tokenRequest
+} from "../given/flow.ts"
 import { inWorld, type World } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { voucher } from "./voucher.ts"
@@ -76,13 +85,7 @@ describe("a grant type that is added by a row alone", () => {
     inShop((world) =>
       Effect.gen(function* () {
         const register = (metadata: object) =>
-          Effect.map(
-            world.send("POST", "/oauth/register", {
-              headers: { "content-type": "application/json" },
-              body: JSON.stringify({ grant_types: [voucher.name], ...metadata })
-            }),
-            jsonOf
-          )
+          Effect.map(postRegistration(world, { grant_types: [voucher.name], ...metadata }), jsonOf)
         const answer = yield* register({})
         expect([answer.grant_types, answer.response_types]).toEqual([["refresh_token", voucher.name], []])
         expect(yield* register({ token_endpoint_auth_method: "none" })).toMatchObject({

@@ -16,7 +16,7 @@ import { ScopeName, ScopeRegistry, signInScopes } from "../../core/rules/Scope.t
 import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEndpoints.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { header, jsonOf } from "../given/flow.ts"
+import { header, jsonOf, postRegistration } from "../given/flow.ts"
 import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 import { type JsonSchema, readDocument, variantsOf } from "./Document.ts"
 import { bodyOf } from "./drawRequest.ts"
@@ -284,10 +284,7 @@ describe("what the OpenAPI document calls valid is not refused as a request:", (
             ]
             for (const grant_types of lists) {
               const body = { redirect_uris, grant_types }
-              const { status } = yield* world.send("POST", "/oauth/register", {
-                headers: { "content-type": "application/json" },
-                body: JSON.stringify(body)
-              })
+              const { status } = yield* postRegistration(world, body)
               expect([grant_types, judge.allows(schema, body)]).toEqual([grant_types, status === 201])
             }
           }),

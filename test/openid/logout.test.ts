@@ -17,6 +17,7 @@ import {
   hiddenFields,
   jsonHeaders,
   jsonOf,
+  postRegistration,
   prove,
   redeem,
   registerClient,
@@ -713,10 +714,7 @@ describe("a registration", () => {
     test(`with ${name} is refused by name`, () =>
       atSignIn(
         Effect.fnUntraced(function* (world) {
-          const answer = yield* world.send("POST", "/oauth/register", {
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({ ...members, ...more })
-          })
+          const answer = yield* postRegistration(world, { ...members, ...more })
           expect(answer.status).toBe(400)
           expect(answer.body).toContain(Object.keys(more)[0] ?? "")
         })

@@ -10,6 +10,7 @@ import { Instant } from "../../../core/rules/Instant.ts"
 import { algorithms } from "../../../core/rules/Jwk.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import { holderOf, tokenProof } from "../../given/dpop.ts"
+import { postRegistration } from "../../given/flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
@@ -41,14 +42,11 @@ const signed = (by: Signer, claims: unknown, header: object = {}) =>
 
 const register = (world: World, metadata: Record<string, unknown>) =>
   Effect.map(
-    world.send("POST", "/oauth/register", {
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        redirect_uris: ["https://app.example.org/callback"],
-        grant_types: ["authorization_code", "refresh_token", "client_credentials"],
-        token_endpoint_auth_method: "private_key_jwt",
-        ...metadata
-      })
+    postRegistration(world, {
+      redirect_uris: ["https://app.example.org/callback"],
+      grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+      token_endpoint_auth_method: "private_key_jwt",
+      ...metadata
     }),
     (response) => ({ status: response.status, body: JSON.parse(response.body) as Record<string, unknown> })
   )

@@ -8,7 +8,7 @@ import { readClientId } from "../../../core/rules/Id.ts"
 import { TooManyRequests } from "../../../core/rules/Refusal.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import { byOwner } from "../../given/auditContext.ts"
-import { form, formHeaders, jsonHeaders, jsonOf, registerClient } from "../../given/flow.ts"
+import { form, formHeaders, jsonHeaders, jsonOf, postRegistration, registerClient } from "../../given/flow.ts"
 import { inWorld, type World } from "../../given/World.ts"
 
 const day = 86_400_000
@@ -165,10 +165,7 @@ describe("an update by RFC 7592", () => {
   test("rotates nothing: both secrets go on, and either proves whose the body is", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const response = yield* world.send("POST", "/oauth/register", {
-          headers: jsonHeaders,
-          body: JSON.stringify({ redirect_uris: [], grant_types: ["client_credentials"] })
-        })
+        const response = yield* postRegistration(world, { redirect_uris: [], grant_types: ["client_credentials"] })
         const before = jsonOf(response)
         const id = yield* Effect.fromOption(readClientId(before.client_id))
         const first = String(before.client_secret)

@@ -25,6 +25,7 @@ import {
   header,
   hiddenFields,
   jsonOf,
+  postRegistration,
   provenClient,
   refresh,
   registerClient,
@@ -160,10 +161,7 @@ describe("a device", () => {
       Effect.gen(function* () {
         const web = yield* Effect.orDie(provenClient(world))
         expect(jsonOf(yield* askForDevice(world, web)).error).toBe("unauthorized_client")
-        const fapi = yield* world.send("POST", "/oauth/register", {
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ grant_types: [deviceGrant], security_profile: "fapi2" })
-        })
+        const fapi = yield* postRegistration(world, { grant_types: [deviceGrant], security_profile: "fapi2" })
         expect([fapi.status, jsonOf(fapi).error]).toEqual([400, "invalid_client_metadata"])
         const both = yield* registerClient(world, { grant_types: [deviceGrant, "authorization_code"] })
         expect((yield* askForDevice(world, both)).status).toBe(200)

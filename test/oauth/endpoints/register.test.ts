@@ -22,6 +22,7 @@ import {
   header,
   jsonHeaders,
   jsonOf,
+  postRegistration,
   redirectUri,
   registerClient,
   signInToApp,
@@ -601,9 +602,9 @@ describe("what is said is so", () => {
       Effect.gen(function* () {
         for (const member of ["client_uri", "logo_uri", "tos_uri", "policy_uri"]) {
           for (const odd of ["\u0000", "\u001b[31m", "\ud800", "\u0085"]) {
-            const answer = yield* world.send("POST", "/oauth/register", {
-              headers: jsonHeaders,
-              body: JSON.stringify({ redirect_uris: [redirectUri], [member]: `https://app.example.org/${odd}` })
+            const answer = yield* postRegistration(world, {
+              redirect_uris: [redirectUri],
+              [member]: `https://app.example.org/${odd}`
             })
             expect([member, answer.status, jsonOf(answer).error]).toEqual([member, 400, "invalid_client_metadata"])
           }

@@ -23,6 +23,7 @@ import {
   introspectBy,
   jsonHeaders,
   jsonOf,
+  postRegistration,
   redeem,
   redirectUri,
   refresh,
@@ -158,8 +159,7 @@ describe("a registration that is left to the first consent", () => {
       Effect.gen(function* () {
         const metadata = { client_name: "Reader", scope: "profile api", contacts: ["a@b.example"] }
         const sent = { redirect_uris: ["https://a.example/cb", "http://127.0.0.1/cb"], ...metadata }
-        const register = (to: World) =>
-          Effect.map(to.send("POST", "/oauth/register", { headers: jsonHeaders, body: JSON.stringify(sent) }), jsonOf)
+        const register = (to: World) => Effect.map(postRegistration(to, sent), jsonOf)
         const told = yield* register(world)
         const names = ["client_id", "client_secret", "registration_client_uri", "registration_access_token"]
         const said = (body: Record<string, unknown>) =>

@@ -8,6 +8,7 @@ import {
   header,
   jsonHeaders,
   jsonOf,
+  postRegistration,
   redirectUri,
   registerClient,
   signInToApp,
@@ -145,10 +146,7 @@ test("a registration of more than 8 KiB is refused, the first and every later on
       // A store counts in bytes, and an umlaut has two.
       const ofBytes = { ...body, contacts: ["\u00e4".repeat(2000), "\u00e4".repeat(2000)] }
       for (const sent of [body, ofBytes]) {
-        const answer = yield* world.send("POST", "/oauth/register", {
-          headers: jsonHeaders,
-          body: JSON.stringify(sent)
-        })
+        const answer = yield* postRegistration(world, sent)
         expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_client_metadata"])
       }
       expect(world.calls.insert).toEqual([])

@@ -31,8 +31,8 @@ import {
   form,
   formHeaders,
   header,
-  jsonHeaders,
   jsonOf,
+  postRegistration,
   registerClient,
   returned,
   type TestClient,
@@ -177,9 +177,9 @@ describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const members = { dpop_bound_access_tokens: true, request_object_signing_alg: "ES256" }
-        const registered = yield* world.send("POST", "/oauth/register", {
-          headers: jsonHeaders,
-          body: JSON.stringify({ redirect_uris: ["https://app.example.org/callback"], ...members })
+        const registered = yield* postRegistration(world, {
+          redirect_uris: ["https://app.example.org/callback"],
+          ...members
         })
         const names = Object.keys(jsonOf(registered))
         expect([registered.status, names.filter((name) => name in members)]).toEqual([201, []])
@@ -297,12 +297,9 @@ describe("who has to prove a key", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const registered = yield* world.send("POST", "/oauth/register", {
-            headers: jsonHeaders,
-            body: JSON.stringify({
-              redirect_uris: ["https://app.example.org/callback"],
-              dpop_bound_access_tokens: true
-            })
+          const registered = yield* postRegistration(world, {
+            redirect_uris: ["https://app.example.org/callback"],
+            dpop_bound_access_tokens: true
           })
           expect(jsonOf(registered).dpop_bound_access_tokens).toBe(true)
           const client = yield* publicClient(world, { dpop_bound_access_tokens: true })
