@@ -24,7 +24,7 @@ import {
   text,
   unregistered
 } from "../given/flow.ts"
-import { inWorld, realSignatures, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, realSignatures, type Steps, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /** draft-ietf-oauth-client-id-metadata-document §6: unregistered programs, and what they say of themselves. */
 
@@ -33,10 +33,7 @@ const address = `${host}/client.json`
 
 const clientAt = (id: string): TestClient => unregistered(id)
 
-const withWeb = <A, E>(
-  body: (world: World, web: DocumentsWeb) => Effect.Effect<A, E>,
-  options: WorldOptions = {}
-): Promise<A> => {
+const withWeb = <A>(body: (world: World, web: DocumentsWeb) => Steps<A>, options: WorldOptions = {}): Promise<A> => {
   const web = new DocumentsWeb()
   web.publish(address)
   return inWorld((world) => body(world, web), { documents: web.layer(), signatures: realSignatures, ...options })
@@ -137,38 +134,32 @@ const places: ReadonlyArray<readonly [string, number]> = [
 
 describe("an address", () => {
   test(`in ${addresses.length} spellings that are none, or another's, is not gone to`, () =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        for (const id of addresses) {
-          web.publish(id)
-          expect([id, yield* traces(world, id)]).toEqual([id, nothing(400)])
-        }
-        expect(web.asked).toEqual([])
-      })
-    ))
+    withWeb(function* (world, web) {
+      for (const id of addresses) {
+        web.publish(id)
+        expect([id, yield* traces(world, id)]).toEqual([id, nothing(400)])
+      }
+      expect(web.asked).toEqual([])
+    }))
 
   test(`of ${places.length} private places and odd ports is not gone to`, () =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        for (const [id, status] of places) {
-          web.publish(id)
-          expect([id, yield* traces(world, id)]).toEqual([id, nothing(status)])
-        }
-        expect(web.asked).toEqual([])
-      })
-    ))
+    withWeb(function* (world, web) {
+      for (const [id, status] of places) {
+        web.publish(id)
+        expect([id, yield* traces(world, id)]).toEqual([id, nothing(status)])
+      }
+      expect(web.asked).toEqual([])
+    }))
 
   test("beside another, or without one, leads nowhere", () =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        const good = authorizeTarget(clientAt(address))
-        for (const target of [`${good}&client_id=${address}`, `${good}&client_id=`, good.replace("client_id", "id")]) {
-          const answer = yield* world.send("GET", target, { as: "alice" })
-          expect([answer.status, header(answer, "location")]).toEqual([400, undefined])
-        }
-        expect(web.asked).toEqual([])
-      })
-    ))
+    withWeb(function* (world, web) {
+      const good = authorizeTarget(clientAt(address))
+      for (const target of [`${good}&client_id=${address}`, `${good}&client_id=`, good.replace("client_id", "id")]) {
+        const answer = yield* world.send("GET", target, { as: "alice" })
+        expect([answer.status, header(answer, "location")]).toEqual([400, undefined])
+      }
+      expect(web.asked).toEqual([])
+    }))
 })
 
 const long = "n".repeat(65_536)
@@ -257,26 +248,23 @@ const lies: ReadonlyArray<readonly [name: string, lie: Lie, status?: number]> = 
 
 describe("a document that", () => {
   test(`lies, in ${lies.length - 1} ways, lets no client in`, () =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        for (const [name, lie, status = 400] of lies) {
-          // Each time another address, which nothing is known of.
-          const id = `${host}/${web.asked.length}/lie.json`
-          const own = (text: string) => text.replaceAll(`${host}/lie.json`, id)
-          if ("page" in lie) {
-            const { body } = lie.page
-            web.pages.set(id, {
-              ...lie.page,
-              body: typeof body === "string" ? own(body) : JSON.parse(own(JSON.stringify(body)))
-            })
-          } else
-            web.publish(id, JSON.parse(own(JSON.stringify({ client_id: id, ...lie.members, ...gone(lie.members) }))))
-          expect([name, yield* traces(world, id)]).toEqual([name, nothing(status)])
-          expect([name, web.asked.includes(id)]).toEqual([name, true])
-        }
-        expect(world.audit.map(({ event }) => event._tag)).not.toContain("ClientRegistered")
-      })
-    ))
+    withWeb(function* (world, web) {
+      for (const [name, lie, status = 400] of lies) {
+        // Each time another address, which nothing is known of.
+        const id = `${host}/${web.asked.length}/lie.json`
+        const own = (text: string) => text.replaceAll(`${host}/lie.json`, id)
+        if ("page" in lie) {
+          const { body } = lie.page
+          web.pages.set(id, {
+            ...lie.page,
+            body: typeof body === "string" ? own(body) : JSON.parse(own(JSON.stringify(body)))
+          })
+        } else web.publish(id, JSON.parse(own(JSON.stringify({ client_id: id, ...lie.members, ...gone(lie.members) }))))
+        expect([name, yield* traces(world, id)]).toEqual([name, nothing(status)])
+        expect([name, web.asked.includes(id)]).toEqual([name, true])
+      }
+      expect(world.audit.map(({ event }) => event._tag)).not.toContain("ClientRegistered")
+    }))
 
   const odd: ReadonlyArray<readonly [name: string, members: Readonly<Record<string, unknown>>, hidden?: string]> = [
     ["has a name of 4,000 letters", { client_name: "n".repeat(4000) }, "n".repeat(2000)],
@@ -301,25 +289,23 @@ describe("a document that", () => {
   ]
 
   test(`is odd, in ${odd.length} ways, lets in no more than a plain one`, () =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        for (const [n, [name, members, hidden]] of odd.entries()) {
-          const id = web.publish(`${host}/${n}/odd.json`, members)
-          const drawn = yield* ask(world, id)
-          expect([name, drawn.status, drawn.body.includes("app.example.org")]).toEqual([name, 200, true])
-          if (hidden !== undefined) expect([name, drawn.body.includes(hidden)]).toEqual([name, false])
-          for (const to of ["javascript:alert(1)//.x", "http://evil.example/x", `${redirectUri}/..`]) {
-            expect([name, to, yield* traces(world, id, { redirect_uri: to })]).toEqual([name, to, nothing(400)])
-          }
-          expect((yield* redeem(world, clientAt(id), yield* codeFor(world, clientAt(id)))).status).toBe(200)
+    withWeb(function* (world, web) {
+      for (const [n, [name, members, hidden]] of odd.entries()) {
+        const id = web.publish(`${host}/${n}/odd.json`, members)
+        const drawn = yield* ask(world, id)
+        expect([name, drawn.status, drawn.body.includes("app.example.org")]).toEqual([name, 200, true])
+        if (hidden !== undefined) expect([name, drawn.body.includes(hidden)]).toEqual([name, false])
+        for (const to of ["javascript:alert(1)//.x", "http://evil.example/x", `${redirectUri}/..`]) {
+          expect([name, to, yield* traces(world, id, { redirect_uri: to })]).toEqual([name, to, nothing(400)])
         }
-        const rows = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 100 })).values
-        expect(rows.map(({ madeBy, serves }) => [madeBy, serves])).toEqual(odd.map(() => ["itself", undefined]))
-        expect(new Set(rows.flatMap(({ grantTypes }) => grantTypes))).toEqual(
-          new Set(["authorization_code", "refresh_token"])
-        )
-      })
-    ))
+        expect((yield* redeem(world, clientAt(id), yield* codeFor(world, clientAt(id)))).status).toBe(200)
+      }
+      const rows = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 100 })).values
+      expect(rows.map(({ madeBy, serves }) => [madeBy, serves])).toEqual(odd.map(() => ["itself", undefined]))
+      expect(new Set(rows.flatMap(({ grantTypes }) => grantTypes))).toEqual(
+        new Set(["authorization_code", "refresh_token"])
+      )
+    }))
 })
 
 /** JSON has no `undefined`: what is to be missing is null, which says as little. */
@@ -348,69 +334,61 @@ const changes: ReadonlyArray<
 
 describe("a document between the page and the answer", () => {
   test.each([...changes])("that %s brings no code and no row", (_, change) =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        const drawn = yield* ask(world, address)
-        expect(drawn.status).toBe(200)
-        yield* change(web, world) ?? Effect.void
-        yield* TestClock.adjust("11 minutes")
-        const answer = yield* decide(world, drawn, "approve")
-        expect([answer.status < 400, header(answer, "location")]).toEqual([false, undefined])
-        const rows = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 5 })
-        expect(rows.values).toEqual([])
-      })
-    )
+    withWeb(function* (world, web) {
+      const drawn = yield* ask(world, address)
+      expect(drawn.status).toBe(200)
+      yield* change(web, world) ?? Effect.void
+      yield* TestClock.adjust("11 minutes")
+      const answer = yield* decide(world, drawn, "approve")
+      expect([answer.status < 400, header(answer, "location")]).toEqual([false, undefined])
+      const rows = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 5 })
+      expect(rows.values).toEqual([])
+    })
   )
 
   test("says no as well as yes: no browser is sent to an address that it has no more", () =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        const drawn = yield* ask(world, address)
-        web.publish(address, { redirect_uris: [`${host}/other`] })
-        yield* TestClock.adjust("9 minutes")
-        expect(returned(yield* decide(world, drawn, "deny")).get("error")).toBe("access_denied")
-        yield* TestClock.adjust("61 seconds")
-        expect(header(yield* decide(world, yield* ask(world, address), "deny"), "location")).toBeUndefined()
-      })
-    ))
+    withWeb(function* (world, web) {
+      const drawn = yield* ask(world, address)
+      web.publish(address, { redirect_uris: [`${host}/other`] })
+      yield* TestClock.adjust("9 minutes")
+      expect(returned(yield* decide(world, drawn, "deny")).get("error")).toBe("access_denied")
+      yield* TestClock.adjust("61 seconds")
+      expect(header(yield* decide(world, yield* ask(world, address), "deny"), "location")).toBeUndefined()
+    }))
 })
 
 test("a client that comes back after it was deleted is asked about anew: nothing that ended counts as allowed on its page", () =>
-  withWeb((world) =>
-    Effect.gen(function* () {
-      const isToldOf = ({ body }: HttpResponse) => body.includes('id="allowed"')
-      yield* redeem(world, clientAt(address), yield* codeFor(world, clientAt(address)))
-      expect(isToldOf(yield* ask(world, address))).toBe(true)
-      const opened = yield* world.services.openings.open(theWorkspace)
-      yield* blockClientHost(world.services, byOwner(world), opened, "app.example.org")
-      yield* unblockClientHost(world.services, byOwner(world), opened, "app.example.org")
-      yield* TestClock.adjust("10 seconds")
-      const page = yield* ask(world, address)
-      expect([page.status, isToldOf(page)]).toEqual([200, false])
-      yield* redeem(world, clientAt(address), text(returned(yield* decide(world, page, "approve")).get("code")))
-      expect(isToldOf(yield* ask(world, address, { scope: "profile" }))).toBe(false)
-      expect(isToldOf(yield* ask(world, address))).toBe(true)
-    })
-  ))
+  withWeb(function* (world) {
+    const isToldOf = ({ body }: HttpResponse) => body.includes('id="allowed"')
+    yield* redeem(world, clientAt(address), yield* codeFor(world, clientAt(address)))
+    expect(isToldOf(yield* ask(world, address))).toBe(true)
+    const opened = yield* world.services.openings.open(theWorkspace)
+    yield* blockClientHost(world.services, byOwner(world), opened, "app.example.org")
+    yield* unblockClientHost(world.services, byOwner(world), opened, "app.example.org")
+    yield* TestClock.adjust("10 seconds")
+    const page = yield* ask(world, address)
+    expect([page.status, isToldOf(page)]).toEqual([200, false])
+    yield* redeem(world, clientAt(address), text(returned(yield* decide(world, page, "approve")).get("code")))
+    expect(isToldOf(yield* ask(world, address, { scope: "profile" }))).toBe(false)
+    expect(isToldOf(yield* ask(world, address))).toBe(true)
+  }))
 
 test("a client of a document is known by its address alone, and what does not hold is told to the operator", () =>
-  withWeb((world, web) =>
-    Effect.gen(function* () {
-      const refused = Effect.fnUntraced(function* (id: string) {
-        const answer = yield* ask(world, id)
-        const event = world.audit.at(-1)?.event
-        return [answer.status, header(answer, "location"), event?._tag === "Refused" ? event.reason : event?._tag]
-      })
-      yield* codeFor(world, clientAt(address))
-      const [row] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 5 })).values
-      expect((yield* ask(world, address)).status).toBe(200)
-      expect(yield* refused(row?.id ?? "none")).toEqual([400, undefined, "client_unknown"])
-      web.pages.set(`${host}/none.json`, { body: "[]" })
-      expect(yield* refused(`${host}/none.json`)).toEqual([400, undefined, "document_malformed"])
-      web.pages.set(`${host}/long.json`, { body: `"${"x".repeat(100_000)}"` })
-      expect(yield* refused(`${host}/long.json`)).toEqual([400, undefined, "document_too_long"])
+  withWeb(function* (world, web) {
+    const refused = Effect.fnUntraced(function* (id: string) {
+      const answer = yield* ask(world, id)
+      const event = world.audit.at(-1)?.event
+      return [answer.status, header(answer, "location"), event?._tag === "Refused" ? event.reason : event?._tag]
     })
-  ))
+    yield* codeFor(world, clientAt(address))
+    const [row] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 5 })).values
+    expect((yield* ask(world, address)).status).toBe(200)
+    expect(yield* refused(row?.id ?? "none")).toEqual([400, undefined, "client_unknown"])
+    web.pages.set(`${host}/none.json`, { body: "[]" })
+    expect(yield* refused(`${host}/none.json`)).toEqual([400, undefined, "document_malformed"])
+    web.pages.set(`${host}/long.json`, { body: `"${"x".repeat(100_000)}"` })
+    expect(yield* refused(`${host}/long.json`)).toEqual([400, undefined, "document_too_long"])
+  }))
 
 describe("a document between the approval and the code", () => {
   test.each([
@@ -418,17 +396,15 @@ describe("a document between the approval and the code", () => {
     ["returns elsewhere", { redirect_uris: [`${host}/other`] }, "invalid_grant"],
     ["has a secret", { client_secret: "s3cret" }, undefined]
   ] as const)("that %s", (_, members, error) =>
-    withWeb((world, web) =>
-      Effect.gen(function* () {
-        yield* ask(world, address)
-        yield* TestClock.adjust("595 seconds")
-        const code = yield* codeFor(world, clientAt(address))
-        web.publish(address, members)
-        yield* TestClock.adjust("10 seconds")
-        // What turns invalid keeps what people granted until its copy ends.
-        expect(jsonOf(yield* redeem(world, clientAt(address), code)).error).toBe(error)
-      })
-    )
+    withWeb(function* (world, web) {
+      yield* ask(world, address)
+      yield* TestClock.adjust("595 seconds")
+      const code = yield* codeFor(world, clientAt(address))
+      web.publish(address, members)
+      yield* TestClock.adjust("10 seconds")
+      // What turns invalid keeps what people granted until its copy ends.
+      expect(jsonOf(yield* redeem(world, clientAt(address), code)).error).toBe(error)
+    })
   )
 })
 
@@ -446,37 +422,32 @@ describe("64 documents of strangers that hang", () => {
   })
 
   test("from one network, of any of its addresses, leave places for strangers elsewhere", () =>
-    withWeb(
-      Effect.fnUntraced(function* (world, web) {
-        const from = (peer: string, id: string) =>
-          world.send("GET", authorizeTarget(clientAt(id)), { as: "alice", peer })
-        const asking = yield* Effect.forEach(
-          Array.from({ length: mostForAsker + 1 }, (_, at) => at),
-          (at) => {
-            web.pages.set(`https://h${at}.stranger.example/c`, hangs)
-            const asked = from(`2001:db8:1:${at}::1`, `https://h${at}.stranger.example/c`)
-            return Effect.forkChild(asked, { startImmediately: true })
-          }
-        )
-        expect(web.asked).toHaveLength(mostForAsker)
-        expect((yield* from("2001:db8:1::7", address)).status).toBe(503)
-        expect((yield* from("2001:db8:2::7", address)).status).toBe(200)
-        yield* Effect.forEach(asking, Fiber.interrupt, { discard: true })
-      })
-    ))
+    withWeb(function* (world, web) {
+      const from = (peer: string, id: string) => world.send("GET", authorizeTarget(clientAt(id)), { as: "alice", peer })
+      const asking = yield* Effect.forEach(
+        Array.from({ length: mostForAsker + 1 }, (_, at) => at),
+        (at) => {
+          web.pages.set(`https://h${at}.stranger.example/c`, hangs)
+          const asked = from(`2001:db8:1:${at}::1`, `https://h${at}.stranger.example/c`)
+          return Effect.forkChild(asked, { startImmediately: true })
+        }
+      )
+      expect(web.asked).toHaveLength(mostForAsker)
+      expect((yield* from("2001:db8:1::7", address)).status).toBe(503)
+      expect((yield* from("2001:db8:2::7", address)).status).toBe(200)
+      yield* Effect.forEach(asking, Fiber.interrupt, { discard: true })
+    }))
 
   test("keep no client waiting that a person let in", () =>
-    withWeb(
-      Effect.fnUntraced(function* (world, web) {
-        yield* redeem(world, clientAt(address), yield* codeFor(world, clientAt(address)))
-        yield* TestClock.adjust("1 hour")
-        const over = yield* flood(world, web)
-        expect((yield* ask(world, address)).status).toBe(200)
-        web.publish(`${host}/new.json`)
-        expect((yield* ask(world, `${host}/new.json`)).status).toBe(503)
-        yield* over
-      })
-    ))
+    withWeb(function* (world, web) {
+      yield* redeem(world, clientAt(address), yield* codeFor(world, clientAt(address)))
+      yield* TestClock.adjust("1 hour")
+      const over = yield* flood(world, web)
+      expect((yield* ask(world, address)).status).toBe(200)
+      web.publish(`${host}/new.json`)
+      expect((yield* ask(world, `${host}/new.json`)).status).toBe(503)
+      yield* over
+    }))
 
   test("keep no client waiting whose keys are fetched, once a person let it in, and no assertion of an issuer", () => {
     const web = new DocumentsWeb()
@@ -494,20 +465,19 @@ describe("64 documents of strangers that hang", () => {
     const renew = (world: World, by: TestClient) =>
       Effect.flatMap(proofOf(by), (proof) => refresh(world, by, "none", proof))
     return inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const [known, unknown] = [yield* signerAt(world, "known"), yield* signerAt(world, "unknown")]
-          const code = yield* codeFor(world, known)
-          expect((yield* redeem(world, known, code, yield* proofOf(known))).status).toBe(200)
-          yield* TestClock.adjust("1 hour")
-          const over = yield* flood(world, web)
-          expect((yield* renew(world, unknown)).status).toBe(503)
-          expect(jsonOf(yield* renew(world, known)).error).toBe("invalid_grant")
-          const now = (yield* currentInstant) / 1000
-          const assertion = yield* signed(claimsFor(client, { iat: now, exp: now + 300 }))
-          expect((yield* bring(world, client, assertion)).status).toBe(200)
-          yield* over
-        }),
+      function* ({ client, world }) {
+        const [known, unknown] = [yield* signerAt(world, "known"), yield* signerAt(world, "unknown")]
+        const code = yield* codeFor(world, known)
+        expect((yield* redeem(world, known, code, yield* proofOf(known))).status).toBe(200)
+        yield* TestClock.adjust("1 hour")
+        const over = yield* flood(world, web)
+        expect((yield* renew(world, unknown)).status).toBe(503)
+        expect(jsonOf(yield* renew(world, known)).error).toBe("invalid_grant")
+        const now = (yield* currentInstant) / 1000
+        const assertion = yield* signed(claimsFor(client, { iat: now, exp: now + 300 }))
+        expect((yield* bring(world, client, assertion)).status).toBe(200)
+        yield* over
+      },
       { jwks: undefined, jwksUri: `${login}/keys` },
       { documents: web.layer() }
     )
@@ -517,12 +487,11 @@ describe("64 documents of strangers that hang", () => {
 test("a million first-time strangers are a handful here: each is gone to once, and none leaves a row", () => {
   const web = new DocumentsWeb()
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        for (let n = 0; n < 200; n++) yield* ask(world, web.publish(`https://h${n}.example/client.json`))
-        expect(web.asked.length).toBe(200)
-        expect([...world.calls.insert, ...world.calls.replace].filter((kind) => kind !== "limit")).toEqual([])
-      }),
+    function* (world) {
+      for (let n = 0; n < 200; n++) yield* ask(world, web.publish(`https://h${n}.example/client.json`))
+      expect(web.asked.length).toBe(200)
+      expect([...world.calls.insert, ...world.calls.replace].filter((kind) => kind !== "limit")).toEqual([])
+    },
     { documents: web.layer() }
   )
 })

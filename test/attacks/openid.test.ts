@@ -24,7 +24,7 @@ import {
   type Values
 } from "../given/flow.ts"
 import { identify, signsIn, verified } from "../given/openId.ts"
-import { inWorld, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, type Steps, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /*
  * Sign-in and sign-out, attacked in process: hints that are forged or another's, addresses to return to, forms and frames
@@ -46,19 +46,18 @@ interface Scene {
 }
 
 /** Two applications that may be returned to at addresses of their own, and Alice, who is signed in at both. */
-const attacked = <E>(body: (scene: Scene) => Effect.Effect<unknown, E>, more: WorldOptions = {}) => {
+const attacked = (body: (scene: Scene) => Steps<unknown>, more: WorldOptions = {}) => {
   const web = new DocumentsWeb()
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const mine = yield* provenClient(world, members)
-        const other = yield* provenClient(world, {
-          redirect_uris: ["https://other.example/callback"],
-          post_logout_redirect_uris: ["https://other.example/signed-out"]
-        })
-        const hint = text((yield* identify(world, mine)).id_token)
-        return yield* body({ world, web, mine, other, hint })
-      }),
+    function* (world) {
+      const mine = yield* provenClient(world, members)
+      const other = yield* provenClient(world, {
+        redirect_uris: ["https://other.example/callback"],
+        post_logout_redirect_uris: ["https://other.example/signed-out"]
+      })
+      const hint = text((yield* identify(world, mine)).id_token)
+      return yield* body({ world, web, mine, other, hint })
+    },
     { ...signsIn, documents: web.layer(), ...more }
   )
 }
@@ -163,22 +162,20 @@ const hintsOf = Effect.fnUntraced(function* (scene: Scene) {
 })
 
 test("a hint that is forged signs no person out, and redirects no browser", () =>
-  attacked(
-    Effect.fnUntraced(function* (scene) {
-      const { mine, world } = scene
-      for (const [name, id_token_hint] of Object.entries(yield* hintsOf(scene))) {
-        for (const more of [{ post_logout_redirect_uri: back }, { client_id: mine.id, state: "s" }]) {
-          const answer = yield* world.send("GET", at({ id_token_hint, ...more }), { as: "alice" })
-          expect([name, answer.status, ...(yield* harm(scene, answer))]).toEqual([name, 400, ...harmless])
-          expect([name, answer.body.includes("<form"), answer.body.includes("<script>alert")]).toEqual([
-            name,
-            false,
-            false
-          ])
-        }
+  attacked(function* (scene) {
+    const { mine, world } = scene
+    for (const [name, id_token_hint] of Object.entries(yield* hintsOf(scene))) {
+      for (const more of [{ post_logout_redirect_uri: back }, { client_id: mine.id, state: "s" }]) {
+        const answer = yield* world.send("GET", at({ id_token_hint, ...more }), { as: "alice" })
+        expect([name, answer.status, ...(yield* harm(scene, answer))]).toEqual([name, 400, ...harmless])
+        expect([name, answer.body.includes("<form"), answer.body.includes("<script>alert")]).toEqual([
+          name,
+          false,
+          false
+        ])
       }
-    })
-  ))
+    }
+  }))
 
 /** Addresses that are not the registered one, in whatever way a reader may take them for it. */
 const elsewhere = [
@@ -225,33 +222,31 @@ const elsewhere = [
 ]
 
 test("sign-out leads to no address but the one that was registered, character for character", () =>
-  attacked(
-    Effect.fnUntraced(function* (scene) {
-      const { hint, mine, other, world } = scene
-      for (const uri of elsewhere) {
-        for (const as of ["alice", undefined]) {
-          const asked = { id_token_hint: hint, post_logout_redirect_uri: uri, client_id: mine.id }
-          const answer = yield* world.send("GET", at(asked), as === undefined ? {} : { as })
-          expect([uri, answer.status, ...(yield* harm(scene, answer))]).toEqual([uri, 400, ...harmless])
-          expect([uri, /(?:href|src|action|content)="(?!\/|data:)[^"]*evil/.test(answer.body)]).toEqual([uri, false])
-        }
+  attacked(function* (scene) {
+    const { hint, mine, other, world } = scene
+    for (const uri of elsewhere) {
+      for (const as of ["alice", undefined]) {
+        const asked = { id_token_hint: hint, post_logout_redirect_uri: uri, client_id: mine.id }
+        const answer = yield* world.send("GET", at(asked), as === undefined ? {} : { as })
+        expect([uri, answer.status, ...(yield* harm(scene, answer))]).toEqual([uri, 400, ...harmless])
+        expect([uri, /(?:href|src|action|content)="(?!\/|data:)[^"]*evil/.test(answer.body)]).toEqual([uri, false])
       }
-      // Another client's address by its name, and one beside the right one.
-      for (const query of [
-        form({
-          id_token_hint: hint,
-          client_id: other.id,
-          post_logout_redirect_uri: "https://other.example/signed-out"
-        }),
-        form({ id_token_hint: hint, post_logout_redirect_uri: [back, "https://evil.example/"] }),
-        form({ id_token_hint: [hint, hint], post_logout_redirect_uri: back }),
-        form({ id_token_hint: hint, client_id: [mine.id, other.id], post_logout_redirect_uri: back })
-      ]) {
-        const answer = yield* world.send("GET", `/oauth/logout?${query}`, { as: "alice" })
-        expect([query, answer.status, ...(yield* harm(scene, answer))]).toEqual([query, 400, ...harmless])
-      }
-    })
-  ))
+    }
+    // Another client's address by its name, and one beside the right one.
+    for (const query of [
+      form({
+        id_token_hint: hint,
+        client_id: other.id,
+        post_logout_redirect_uri: "https://other.example/signed-out"
+      }),
+      form({ id_token_hint: hint, post_logout_redirect_uri: [back, "https://evil.example/"] }),
+      form({ id_token_hint: [hint, hint], post_logout_redirect_uri: back }),
+      form({ id_token_hint: hint, client_id: [mine.id, other.id], post_logout_redirect_uri: back })
+    ]) {
+      const answer = yield* world.send("GET", `/oauth/logout?${query}`, { as: "alice" })
+      expect([query, answer.status, ...(yield* harm(scene, answer))]).toEqual([query, 400, ...harmless])
+    }
+  }))
 
 const states = [
   "&post_logout_redirect_uri=https://evil.example",
@@ -264,21 +259,19 @@ const states = [
 ]
 
 test("a state is a state, whatever is in it", () =>
-  attacked(
-    Effect.fnUntraced(function* ({ hint, world }) {
-      for (const state of states) {
-        const asked = `${at({ id_token_hint: hint, post_logout_redirect_uri: back })}&state=${encodeURIComponent(state)}`
-        const answer = yield* world.send("GET", asked, { as: "alice" })
-        const there = new URL(text(header(answer, "location")))
-        expect([there.origin + there.pathname, there.hash, [...there.searchParams]]).toEqual([
-          back,
-          "",
-          [["state", state]]
-        ])
-        expect(answer.headers.filter(([name]) => name === "set-cookie")).toEqual([["set-cookie", "person=; Max-Age=0"]])
-      }
-    })
-  ))
+  attacked(function* ({ hint, world }) {
+    for (const state of states) {
+      const asked = `${at({ id_token_hint: hint, post_logout_redirect_uri: back })}&state=${encodeURIComponent(state)}`
+      const answer = yield* world.send("GET", asked, { as: "alice" })
+      const there = new URL(text(header(answer, "location")))
+      expect([there.origin + there.pathname, there.hash, [...there.searchParams]]).toEqual([
+        back,
+        "",
+        [["state", state]]
+      ])
+      expect(answer.headers.filter(([name]) => name === "set-cookie")).toEqual([["set-cookie", "person=; Max-Age=0"]])
+    }
+  }))
 
 /** Each is what another site's page can have a browser send, with Alice's cookie and a hint of hers. */
 const unasked: ReadonlyArray<Readonly<Record<string, string>>> = [
@@ -291,42 +284,36 @@ const unasked: ReadonlyArray<Readonly<Record<string, string>>> = [
 ]
 
 test("another site's page signs no person out by anything but a click that leads there", () =>
-  attacked(
-    Effect.fnUntraced(function* (scene) {
-      const { hint, mine, world } = scene
-      const asked = { id_token_hint: hint, post_logout_redirect_uri: back }
-      for (const headers of unasked) {
-        const answer = yield* world.send("GET", at(asked), { as: "alice", headers })
-        expect([headers, pageOf(answer), ...(yield* harm(scene, answer))]).toEqual([
-          headers,
-          "end-session",
-          ...harmless
-        ])
-        expect(header(answer, "content-security-policy")).toContain("frame-ancestors 'none'")
-      }
-      // Forms: without the page's own field, and with one of another person's.
-      const bobs = hiddenFields((yield* world.send("GET", at({}), { as: "bob" })).body)
-      const forms: ReadonlyArray<Values> = [
-        {},
-        { csrf: "" },
-        { csrf: "x" },
-        { csrf: bobs.csrf },
-        { ...asked, client_id: mine.id, id_token_hint: "" }
-      ]
-      for (const fields of forms) {
-        const answer = yield* world.send("POST", "/oauth/logout", {
-          as: "alice",
-          headers: formHeaders,
-          body: form(fields)
-        })
-        expect([fields, pageOf(answer), ...(yield* harm(scene, answer))]).toEqual([fields, "end-session", ...harmless])
-      }
-      for (const method of ["PUT", "DELETE", "PATCH"]) {
-        const answer = yield* world.send(method, at(asked), { as: "alice" })
-        expect([method, answer.status, ...(yield* harm(scene, answer))]).toEqual([method, 405, ...harmless])
-      }
-    })
-  ))
+  attacked(function* (scene) {
+    const { hint, mine, world } = scene
+    const asked = { id_token_hint: hint, post_logout_redirect_uri: back }
+    for (const headers of unasked) {
+      const answer = yield* world.send("GET", at(asked), { as: "alice", headers })
+      expect([headers, pageOf(answer), ...(yield* harm(scene, answer))]).toEqual([headers, "end-session", ...harmless])
+      expect(header(answer, "content-security-policy")).toContain("frame-ancestors 'none'")
+    }
+    // Forms: without the page's own field, and with one of another person's.
+    const bobs = hiddenFields((yield* world.send("GET", at({}), { as: "bob" })).body)
+    const forms: ReadonlyArray<Values> = [
+      {},
+      { csrf: "" },
+      { csrf: "x" },
+      { csrf: bobs.csrf },
+      { ...asked, client_id: mine.id, id_token_hint: "" }
+    ]
+    for (const fields of forms) {
+      const answer = yield* world.send("POST", "/oauth/logout", {
+        as: "alice",
+        headers: formHeaders,
+        body: form(fields)
+      })
+      expect([fields, pageOf(answer), ...(yield* harm(scene, answer))]).toEqual([fields, "end-session", ...harmless])
+    }
+    for (const method of ["PUT", "DELETE", "PATCH"]) {
+      const answer = yield* world.send(method, at(asked), { as: "alice" })
+      expect([method, answer.status, ...(yield* harm(scene, answer))]).toEqual([method, 405, ...harmless])
+    }
+  }))
 
 /** What a client sends along with a code or a refresh token, which no person has approved. */
 const smuggled: ReadonlyArray<Values> = [
@@ -347,29 +334,27 @@ const smuggled: ReadonlyArray<Values> = [
 ]
 
 test("what a client adds to the exchange of a code or a refresh changes nothing of the ID token", () =>
-  attacked(
-    Effect.fnUntraced(function* ({ mine, world }) {
-      for (const more of smuggled) {
-        const code = yield* codeFor(world, mine, { scope: "openid", nonce: "n", prompt: "consent" })
-        const first = jsonOf(yield* redeem(world, mine, code, more))
-        const again = jsonOf(yield* refresh(world, mine, text(first.refresh_token), more))
-        const nonces: ReadonlyArray<readonly [unknown, ReadonlyArray<string>]> = [
-          [first.id_token, ["n"]],
-          [again.id_token, []]
-        ]
-        for (const [idToken, [nonce]] of nonces) {
-          const { payload, protectedHeader } = yield* verified(world, mine, idToken)
-          expect([more, Object.keys(payload).sort(), payload.nonce, payload.sub, protectedHeader.alg]).toEqual([
-            more,
-            ["at_hash", "aud", "exp", "iat", "iss", ...(nonce === undefined ? [] : ["nonce"]), "sid", "sub"],
-            nonce,
-            "alice",
-            "RS256"
-          ])
-        }
+  attacked(function* ({ mine, world }) {
+    for (const more of smuggled) {
+      const code = yield* codeFor(world, mine, { scope: "openid", nonce: "n", prompt: "consent" })
+      const first = jsonOf(yield* redeem(world, mine, code, more))
+      const again = jsonOf(yield* refresh(world, mine, text(first.refresh_token), more))
+      const nonces: ReadonlyArray<readonly [unknown, ReadonlyArray<string>]> = [
+        [first.id_token, ["n"]],
+        [again.id_token, []]
+      ]
+      for (const [idToken, [nonce]] of nonces) {
+        const { payload, protectedHeader } = yield* verified(world, mine, idToken)
+        expect([more, Object.keys(payload).sort(), payload.nonce, payload.sub, protectedHeader.alg]).toEqual([
+          more,
+          ["at_hash", "aud", "exp", "iat", "iss", ...(nonce === undefined ? [] : ["nonce"]), "sid", "sub"],
+          nonce,
+          "alice",
+          "RS256"
+        ])
       }
-    })
-  ))
+    }
+  }))
 
 /** Claims that a client asks for by name and may not have: what the server says itself, and what it knows besides. */
 const askedClaims = [
@@ -386,42 +371,39 @@ const askedClaims = [
 ]
 
 test("no claim that a client names replaces one of the server's own, or tells what is not the client's to know", () =>
-  attacked(
-    Effect.fnUntraced(function* ({ mine, world }) {
-      for (const claims of askedClaims) {
-        const { id_token } = yield* identify(world, mine, { claims, nonce: "n", prompt: "consent" })
-        const { payload } = yield* verified(world, mine, id_token)
-        expect([claims, Object.keys(payload).sort(), payload.nonce]).toEqual([
-          claims,
-          ["at_hash", "aud", "exp", "iat", "iss", "nonce", "sid", "sub"],
-          "n"
-        ])
-      }
-    })
-  ))
+  attacked(function* ({ mine, world }) {
+    for (const claims of askedClaims) {
+      const { id_token } = yield* identify(world, mine, { claims, nonce: "n", prompt: "consent" })
+      const { payload } = yield* verified(world, mine, id_token)
+      expect([claims, Object.keys(payload).sort(), payload.nonce]).toEqual([
+        claims,
+        ["at_hash", "aud", "exp", "iat", "iss", "nonce", "sid", "sub"],
+        "n"
+      ])
+    }
+  }))
 
 test("nor does a row of claims of the host's, by which it would tell them", () => {
   const taken = ["iss", "sub", "aud", "exp", "iat", "at_hash", "nonce", "sid", "auth_time", "acr", "amr"]
   const more = Object.fromEntries(taken.map((name) => [name, "evil"]))
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const asked = Object.fromEntries(taken.map((name) => [name, null]))
-        const claims = JSON.stringify({ id_token: asked, userinfo: asked })
-        for (const signed of [{}, { userinfo_signed_response_alg: "ES256" }]) {
-          const client = yield* provenClient(world, signed)
-          const as = `alice; since=${t0}; acr=silver`
-          const { access_token, id_token } = yield* identify(world, client, { claims, nonce: "n" }, as)
-          const { payload } = yield* verified(world, client, id_token)
-          expect([payload.sub, payload.nonce, Object.values(payload).includes("evil")]).toEqual(["alice", "n", false])
-          const headers = { authorization: `Bearer ${text(access_token)}` }
-          const told = yield* world.send("GET", "/oauth/userinfo", { headers })
-          if (!("userinfo_signed_response_alg" in signed)) expect(jsonOf(told).sub).toBe("alice")
-          else {
-            expect(decodeJwt(told.body)).toMatchObject({ iss: theWorkspace.issuer, aud: client.id, sub: "alice" })
-          }
+    function* (world) {
+      const asked = Object.fromEntries(taken.map((name) => [name, null]))
+      const claims = JSON.stringify({ id_token: asked, userinfo: asked })
+      for (const signed of [{}, { userinfo_signed_response_alg: "ES256" }]) {
+        const client = yield* provenClient(world, signed)
+        const as = `alice; since=${t0}; acr=silver`
+        const { access_token, id_token } = yield* identify(world, client, { claims, nonce: "n" }, as)
+        const { payload } = yield* verified(world, client, id_token)
+        expect([payload.sub, payload.nonce, Object.values(payload).includes("evil")]).toEqual(["alice", "n", false])
+        const headers = { authorization: `Bearer ${text(access_token)}` }
+        const told = yield* world.send("GET", "/oauth/userinfo", { headers })
+        if (!("userinfo_signed_response_alg" in signed)) expect(jsonOf(told).sub).toBe("alice")
+        else {
+          expect(decodeJwt(told.body)).toMatchObject({ iss: theWorkspace.issuer, aud: client.id, sub: "alice" })
         }
-      }),
+      }
+    },
     { ...signsIn, profile: { more }, claimScopes: [{ scope: "email", claims: taken }] }
   )
 })
@@ -430,62 +412,61 @@ test("what one workspace signed, gave or asked is none of another's (mix-up)", (
   const here = { ...theWorkspace, issuer: Issuer.make("https://auth.example.com/t/a") }
   const there = { ...theWorkspace, id: WorkspaceId.make("there"), issuer: Issuer.make("https://auth.example.com/t/b") }
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const within = (base: string): World => ({
-          ...world,
-          send: (method, target, sent = {}) => world.send(method, base + target, { ...sent, host: "auth.example.com" })
-        })
-        const [a, b] = [within("/t/a"), within("/t/b")]
-        const register = (one: World) =>
-          Effect.map(postRegistration(one, { redirect_uris: ["https://app.example.org/callback"], ...members }), jsonOf)
-        const registered = yield* register(a)
-        yield* register(b)
-        const client: TestClient = {
-          id: text(registered.client_id),
-          secret: text(registered.client_secret),
-          redirectUri: "https://app.example.org/callback",
-          registrationUri: "",
-          registrationToken: ""
-        }
-        const basic = { authorization: `Basic ${btoa(`${client.id}:${client.secret}`)}` }
-        const page = yield* a.send(
-          "GET",
-          `/oauth/authorize?${form({ response_type: "code", client_id: client.id, redirect_uri: client.redirectUri, scope: "openid", code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" })}`,
-          { as: "alice" }
-        )
-        const answer = yield* a.send("POST", "/consent", {
-          as: "alice",
-          headers: formHeaders,
-          body: form({ ...hiddenFields(page.body), decision: "approve" })
-        })
-        const params = new URL(text(header(answer, "location"))).searchParams
-        // RFC 9207: a client that asked another server learns from `iss` that the answer is not from that one.
-        expect(params.get("iss")).toBe(here.issuer)
-        const body = form({
-          grant_type: "authorization_code",
-          code: text(params.get("code") ?? undefined),
-          redirect_uri: client.redirectUri,
-          code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-        })
-        const asked = { headers: { ...formHeaders, ...basic }, body }
-        expect((yield* b.send("POST", "/oauth/token", asked)).status).toBe(401)
-        const tokens = jsonOf(yield* a.send("POST", "/oauth/token", asked))
-        const hint = text(tokens.id_token)
-        for (const fields of [{ id_token_hint: hint }, { id_token_hint: hint, post_logout_redirect_uri: back }]) {
-          const refused = yield* b.send("GET", at(fields), { as: "alice" })
-          expect([refused.status, header(refused, "location"), header(refused, "set-cookie")]).toEqual([
-            400,
-            undefined,
-            undefined
-          ])
-        }
-        const bearing = { headers: { authorization: `Bearer ${text(tokens.access_token)}` } }
-        expect([
-          (yield* b.send("GET", "/oauth/userinfo", bearing)).status,
-          (yield* a.send("GET", "/oauth/userinfo", bearing)).status
-        ]).toEqual([401, 200])
-      }),
+    function* (world) {
+      const within = (base: string): World => ({
+        ...world,
+        send: (method, target, sent = {}) => world.send(method, base + target, { ...sent, host: "auth.example.com" })
+      })
+      const [a, b] = [within("/t/a"), within("/t/b")]
+      const register = (one: World) =>
+        Effect.map(postRegistration(one, { redirect_uris: ["https://app.example.org/callback"], ...members }), jsonOf)
+      const registered = yield* register(a)
+      yield* register(b)
+      const client: TestClient = {
+        id: text(registered.client_id),
+        secret: text(registered.client_secret),
+        redirectUri: "https://app.example.org/callback",
+        registrationUri: "",
+        registrationToken: ""
+      }
+      const basic = { authorization: `Basic ${btoa(`${client.id}:${client.secret}`)}` }
+      const page = yield* a.send(
+        "GET",
+        `/oauth/authorize?${form({ response_type: "code", client_id: client.id, redirect_uri: client.redirectUri, scope: "openid", code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" })}`,
+        { as: "alice" }
+      )
+      const answer = yield* a.send("POST", "/consent", {
+        as: "alice",
+        headers: formHeaders,
+        body: form({ ...hiddenFields(page.body), decision: "approve" })
+      })
+      const params = new URL(text(header(answer, "location"))).searchParams
+      // RFC 9207: a client that asked another server learns from `iss` that the answer is not from that one.
+      expect(params.get("iss")).toBe(here.issuer)
+      const body = form({
+        grant_type: "authorization_code",
+        code: text(params.get("code") ?? undefined),
+        redirect_uri: client.redirectUri,
+        code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+      })
+      const asked = { headers: { ...formHeaders, ...basic }, body }
+      expect((yield* b.send("POST", "/oauth/token", asked)).status).toBe(401)
+      const tokens = jsonOf(yield* a.send("POST", "/oauth/token", asked))
+      const hint = text(tokens.id_token)
+      for (const fields of [{ id_token_hint: hint }, { id_token_hint: hint, post_logout_redirect_uri: back }]) {
+        const refused = yield* b.send("GET", at(fields), { as: "alice" })
+        expect([refused.status, header(refused, "location"), header(refused, "set-cookie")]).toEqual([
+          400,
+          undefined,
+          undefined
+        ])
+      }
+      const bearing = { headers: { authorization: `Bearer ${text(tokens.access_token)}` } }
+      expect([
+        (yield* b.send("GET", "/oauth/userinfo", bearing)).status,
+        (yield* a.send("GET", "/oauth/userinfo", bearing)).status
+      ]).toEqual([401, 200])
+    },
     { ...signsIn, workspaces: [here, there] }
   )
 })

@@ -171,205 +171,173 @@ const forgeries = Effect.fnUntraced(function* (right: string, method: string, to
 
 describe("a proof that is not one", () => {
   test("opens nothing at a resource, and leaves the token as it was", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
-          const taken: Array<string> = []
-          const rows = oddities(companiesAddress)
-          for (const [what, odd] of rows) {
-            const answer = yield* open(world, access, yield* proofFor(ada, "GET", companiesAddress, access, odd))
-            if (answer.status !== 401) taken.push(`${what}: ${answer.status}`)
-          }
-          for (const [what, dpop] of yield* forgeries(companiesAddress, "GET", access)) {
-            const answer = yield* open(world, access, dpop)
-            if (answer.status !== 401) taken.push(`${what}: ${answer.status}`)
-          }
-          for (const ath of [
-            "",
-            7,
-            null,
-            digestOf(`${access}x`),
-            digestOf(access).toLowerCase(),
-            `${digestOf(access)}=`
-          ]) {
-            const dpop = yield* proofFor(ada, "GET", companiesAddress, access, { claims: { ath } })
-            const answer = yield* open(world, access, dpop)
-            if (answer.status !== 401) taken.push(`ath ${ath}: ${answer.status}`)
-          }
-          expect(taken).toEqual([])
-          expect(rows.length).toBeGreaterThan(90)
-          expect((yield* open(world, access, yield* proofFor(ada, "GET", companiesAddress, access))).status).toBe(200)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const { access } = yield* signInWith(world, yield* publicClient(world), ada)
+      const taken: Array<string> = []
+      const rows = oddities(companiesAddress)
+      for (const [what, odd] of rows) {
+        const answer = yield* open(world, access, yield* proofFor(ada, "GET", companiesAddress, access, odd))
+        if (answer.status !== 401) taken.push(`${what}: ${answer.status}`)
+      }
+      for (const [what, dpop] of yield* forgeries(companiesAddress, "GET", access)) {
+        const answer = yield* open(world, access, dpop)
+        if (answer.status !== 401) taken.push(`${what}: ${answer.status}`)
+      }
+      for (const ath of ["", 7, null, digestOf(`${access}x`), digestOf(access).toLowerCase(), `${digestOf(access)}=`]) {
+        const dpop = yield* proofFor(ada, "GET", companiesAddress, access, { claims: { ath } })
+        const answer = yield* open(world, access, dpop)
+        if (answer.status !== 401) taken.push(`ath ${ath}: ${answer.status}`)
+      }
+      expect(taken).toEqual([])
+      expect(rows.length).toBeGreaterThan(90)
+      expect((yield* open(world, access, yield* proofFor(ada, "GET", companiesAddress, access))).status).toBe(200)
+    }, signing))
 
   test("gets no tokens, and spends no code", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* publicClient(world)
-          const code = yield* codeFor(world, client)
-          const taken: Array<string> = []
-          for (const [what, odd] of oddities(tokenAddress)) {
-            const answer = yield* redeemWith(world, client, code, yield* tokenProof(ada, odd))
-            if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
-          }
-          for (const [what, dpop] of yield* forgeries(tokenAddress, "POST")) {
-            const answer = yield* redeemWith(world, client, code, dpop)
-            if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
-          }
-          expect(taken).toEqual([])
-          expect((yield* redeemWith(world, client, code, yield* tokenProof(ada))).status).toBe(200)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* publicClient(world)
+      const code = yield* codeFor(world, client)
+      const taken: Array<string> = []
+      for (const [what, odd] of oddities(tokenAddress)) {
+        const answer = yield* redeemWith(world, client, code, yield* tokenProof(ada, odd))
+        if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
+      }
+      for (const [what, dpop] of yield* forgeries(tokenAddress, "POST")) {
+        const answer = yield* redeemWith(world, client, code, dpop)
+        if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
+      }
+      expect(taken).toEqual([])
+      expect((yield* redeemWith(world, client, code, yield* tokenProof(ada))).status).toBe(200)
+    }, signing))
 
   test("is not made one by a forwarded host, or by the host that is called", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
-          const forged = yield* proofFor(ada, "GET", "https://evil.example/rest/companies", access)
-          for (const more of [
-            { host: "evil.example" },
-            { "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" },
-            { forwarded: "host=evil.example;proto=https" }
-          ] as ReadonlyArray<Record<string, string>>) {
-            expect((yield* open(world, access, forged, more)).status).toBe(401)
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const { access } = yield* signInWith(world, yield* publicClient(world), ada)
+      const forged = yield* proofFor(ada, "GET", "https://evil.example/rest/companies", access)
+      for (const more of [
+        { host: "evil.example" },
+        { "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" },
+        { forwarded: "host=evil.example;proto=https" }
+      ] as ReadonlyArray<Record<string, string>>) {
+        expect((yield* open(world, access, forged, more)).status).toBe(401)
+      }
+    }, signing))
 })
 
 describe("a bound token in other hands", () => {
   test("is refused with every key but its own, at every endpoint that takes tokens", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { access } = yield* signInWith(world, yield* publicClient(world), ada)
-          for (const thief of [eve, rsa, ed]) {
-            for (const [method, path] of [
-              ["GET", "/rest/companies"],
-              ["GET", "/oauth/userinfo"],
-              ["POST", "/oauth/userinfo"]
-            ] as const) {
-              const dpop = yield* proofFor(thief, method, host + path, access)
-              const answer = yield* world.send(method, path, { headers: { authorization: `DPoP ${access}`, dpop } })
-              expect([thief.alg, path, answer.status]).toEqual([thief.alg, path, 401])
-              const borne = yield* world.send(method, path, { headers: { authorization: `Bearer ${access}`, dpop } })
-              expect([thief.alg, path, borne.status]).toEqual([thief.alg, path, 401])
-            }
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const { access } = yield* signInWith(world, yield* publicClient(world), ada)
+      for (const thief of [eve, rsa, ed]) {
+        for (const [method, path] of [
+          ["GET", "/rest/companies"],
+          ["GET", "/oauth/userinfo"],
+          ["POST", "/oauth/userinfo"]
+        ] as const) {
+          const dpop = yield* proofFor(thief, method, host + path, access)
+          const answer = yield* world.send(method, path, { headers: { authorization: `DPoP ${access}`, dpop } })
+          expect([thief.alg, path, answer.status]).toEqual([thief.alg, path, 401])
+          const borne = yield* world.send(method, path, { headers: { authorization: `Bearer ${access}`, dpop } })
+          expect([thief.alg, path, borne.status]).toEqual([thief.alg, path, 401])
+        }
+      }
+    }, signing))
 
   test("is refreshed by its key alone, and a thief without it ends nothing", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* publicClient(world)
-          const first = yield* signInWith(world, client, ada)
-          const next = yield* refreshWith(world, client, first.refresh, yield* tokenProof(ada))
-          yield* TestClock.adjust("2 minutes")
-          // Far past the grace: with its key this would end the grant.
-          const iat = now + 120
-          for (const dpop of [undefined, yield* tokenProof(eve, { claims: { iat } })]) {
-            const answer = yield* refreshWith(world, client, first.refresh, dpop)
-            expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
-          }
-          const again = yield* refreshWith(
-            world,
-            client,
-            text(jsonOf(next).refresh_token),
-            yield* tokenProof(ada, { claims: { iat } })
-          )
-          expect(again.status).toBe(200)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* publicClient(world)
+      const first = yield* signInWith(world, client, ada)
+      const next = yield* refreshWith(world, client, first.refresh, yield* tokenProof(ada))
+      yield* TestClock.adjust("2 minutes")
+      // Far past the grace: with its key this would end the grant.
+      const iat = now + 120
+      for (const dpop of [undefined, yield* tokenProof(eve, { claims: { iat } })]) {
+        const answer = yield* refreshWith(world, client, first.refresh, dpop)
+        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
+      }
+      const again = yield* refreshWith(
+        world,
+        client,
+        text(jsonOf(next).refresh_token),
+        yield* tokenProof(ada, { claims: { iat } })
+      )
+      expect(again.status).toBe(200)
+    }, signing))
 })
 
 describe("a proof that was good once", () => {
   test("is good nowhere else: at another process, endpoint, method or token, also when all come at once", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* publicClient(world)
-          const one = yield* signInWith(world, client, ada)
-          const two = yield* signInWith(world, client, ada)
-          const processes = [world, yield* world.elsewhere, yield* world.elsewhere]
-          const dpop = yield* proofFor(ada, "GET", companiesAddress, one.access)
-          const answers = yield* Effect.all(
-            processes.map((each) => open(each, one.access, dpop)),
-            { concurrency: "unbounded" }
-          )
-          expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401])
-          const fresh = yield* proofFor(ada, "GET", companiesAddress, one.access)
-          expect((yield* open(world, two.access, fresh)).status).toBe(401)
-          const elsewhere = yield* world.send("GET", "/oauth/userinfo", {
-            headers: { authorization: `DPoP ${one.access}`, dpop: fresh }
-          })
-          expect(elsewhere.status).toBe(401)
-          const codes = [yield* codeFor(world, client), yield* codeFor(world, client)]
-          const once = yield* tokenProof(ada)
-          const redeemed = yield* Effect.all(
-            codes.map((code, index) => redeemWith(processes[index] ?? world, client, code, once)),
-            { concurrency: "unbounded" }
-          )
-          expect(redeemed.map(({ status }) => status).toSorted()).toEqual([200, 400])
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* publicClient(world)
+      const one = yield* signInWith(world, client, ada)
+      const two = yield* signInWith(world, client, ada)
+      const processes = [world, yield* world.elsewhere, yield* world.elsewhere]
+      const dpop = yield* proofFor(ada, "GET", companiesAddress, one.access)
+      const answers = yield* Effect.all(
+        processes.map((each) => open(each, one.access, dpop)),
+        { concurrency: "unbounded" }
+      )
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401])
+      const fresh = yield* proofFor(ada, "GET", companiesAddress, one.access)
+      expect((yield* open(world, two.access, fresh)).status).toBe(401)
+      const elsewhere = yield* world.send("GET", "/oauth/userinfo", {
+        headers: { authorization: `DPoP ${one.access}`, dpop: fresh }
+      })
+      expect(elsewhere.status).toBe(401)
+      const codes = [yield* codeFor(world, client), yield* codeFor(world, client)]
+      const once = yield* tokenProof(ada)
+      const redeemed = yield* Effect.all(
+        codes.map((code, index) => redeemWith(processes[index] ?? world, client, code, once)),
+        { concurrency: "unbounded" }
+      )
+      expect(redeemed.map(({ status }) => status).toSorted()).toEqual([200, 400])
+    }, signing))
 })
 
 describe("a nonce", () => {
   test("of another server, workspace, ring or minute is none", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* publicClient(world)
-          const code = yield* codeFor(world, client)
-          const asked = Effect.fnUntraced(function* (nonce: unknown) {
-            return yield* redeemWith(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
-          })
-          const nonceOf = (answer: HttpResponse) => text(answer.headers.find(([name]) => name === "dpop-nonce")?.[1])
-          const first = nonceOf(yield* asked(undefined))
-          const madeAt = (place: Place, at: number) => {
-            const judged = world.services.nonces.judge("auth", place, undefined, Instant.make(at))
-            if (judged._tag === "Success") throw new Error("no nonce was asked for")
-            return judged.failure.nonce
-          }
-          const minute = 60_000
-          for (const nonce of [
-            madeAt({ ...theWorkspace, issuer: "https://other.example.com" }, t0),
-            madeAt({ ...theWorkspace, id: "twin" }, t0),
-            madeAt(theWorkspace, t0 - 2 * minute),
-            madeAt(theWorkspace, t0 + 2 * minute),
-            first.slice(1),
-            `${first}A`,
-            first.toLowerCase(),
-            "",
-            7,
-            [first]
-          ]) {
-            expect(errorOf(yield* asked(nonce))).toBe("use_dpop_nonce")
-          }
-          // Of a process that is a little ahead, or a little behind: the code is what is wrong then.
-          for (const at of [t0 - minute, t0, t0 + minute]) {
-            const spent = yield* redeemWith(
-              world,
-              client,
-              "none",
-              yield* tokenProof(ada, { claims: { nonce: madeAt(theWorkspace, at) } })
-            )
-            expect(errorOf(spent)).toBe("invalid_grant")
-          }
-          world.turnRing((ring) => [keyFrom(9), ...ring.slice(0, 0)])
-          expect(errorOf(yield* asked(first))).toBe("use_dpop_nonce")
-        }),
+      function* (world) {
+        const client = yield* publicClient(world)
+        const code = yield* codeFor(world, client)
+        const asked = Effect.fnUntraced(function* (nonce: unknown) {
+          return yield* redeemWith(world, client, code, yield* tokenProof(ada, { claims: { nonce } }))
+        })
+        const nonceOf = (answer: HttpResponse) => text(answer.headers.find(([name]) => name === "dpop-nonce")?.[1])
+        const first = nonceOf(yield* asked(undefined))
+        const madeAt = (place: Place, at: number) => {
+          const judged = world.services.nonces.judge("auth", place, undefined, Instant.make(at))
+          if (judged._tag === "Success") throw new Error("no nonce was asked for")
+          return judged.failure.nonce
+        }
+        const minute = 60_000
+        for (const nonce of [
+          madeAt({ ...theWorkspace, issuer: "https://other.example.com" }, t0),
+          madeAt({ ...theWorkspace, id: "twin" }, t0),
+          madeAt(theWorkspace, t0 - 2 * minute),
+          madeAt(theWorkspace, t0 + 2 * minute),
+          first.slice(1),
+          `${first}A`,
+          first.toLowerCase(),
+          "",
+          7,
+          [first]
+        ]) {
+          expect(errorOf(yield* asked(nonce))).toBe("use_dpop_nonce")
+        }
+        // Of a process that is a little ahead, or a little behind: the code is what is wrong then.
+        for (const at of [t0 - minute, t0, t0 + minute]) {
+          const spent = yield* redeemWith(
+            world,
+            client,
+            "none",
+            yield* tokenProof(ada, { claims: { nonce: madeAt(theWorkspace, at) } })
+          )
+          expect(errorOf(spent)).toBe("invalid_grant")
+        }
+        world.turnRing((ring) => [keyFrom(9), ...ring.slice(0, 0)])
+        expect(errorOf(yield* asked(first))).toBe("use_dpop_nonce")
+      },
       { ...signing, policy: { dpopNonce: "auth" } }
     ))
 })

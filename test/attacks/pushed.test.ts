@@ -37,7 +37,7 @@ import {
   visit,
   visitTarget
 } from "../given/pushing.ts"
-import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, keyFrom, realSignatures, type Steps, t0, theWorkspace, type World } from "../given/World.ts"
 
 const { issuer } = theWorkspace
 const now = t0 / 1000
@@ -53,14 +53,13 @@ interface Scene {
   readonly thief: SigningClient
 }
 
-const onStage = (body: (scene: Scene) => Effect.Effect<void>, metadata: object = {}) =>
+const onStage = (body: (scene: Scene) => Steps<void>, metadata: object = {}) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const victim = yield* signingClient(world, es256, { ...metadata })
-        const thief = yield* signingClient(world, ed25519)
-        yield* body({ world, victim, thief })
-      }),
+    function* (world) {
+      const victim = yield* signingClient(world, es256, { ...metadata })
+      const thief = yield* signingClient(world, ed25519)
+      yield* body({ world, victim, thief })
+    },
     { signatures: realSignatures }
   )
 
@@ -114,18 +113,16 @@ const kept = ({ calls }: World) => calls.insert.filter((what) => String(what).in
 
 describe("what is pushed", () => {
   test.each(pushes.map(([what, ...row]) => [what, row] as const))("is refused with %s", (_, [over, error, reason]) =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const before = kept(world)
-        const answer = yield* pushSigned(world, victim, askedBy(victim, over))
-        expect([400, 401]).toContain(answer.status)
-        expect(errorOf(answer)).toBe(error)
-        const event = world.audit.at(-1)?.event
-        expect(event?._tag).toBe("Refused")
-        if (reason !== undefined && event?._tag === "Refused") expect(`${event.refusal} ${event.reason}`).toBe(reason)
-        expect(kept(world)).toBe(before)
-      })
-    )
+    onStage(function* ({ victim, world }) {
+      const before = kept(world)
+      const answer = yield* pushSigned(world, victim, askedBy(victim, over))
+      expect([400, 401]).toContain(answer.status)
+      expect(errorOf(answer)).toBe(error)
+      const event = world.audit.at(-1)?.event
+      expect(event?._tag).toBe("Refused")
+      if (reason !== undefined && event?._tag === "Refused") expect(`${event.refusal} ${event.reason}`).toBe(reason)
+      expect(kept(world)).toBe(before)
+    })
   )
 
   const unproven: ReadonlyArray<readonly [what: string, fields: (scene: Scene) => Effect.Effect<Values>]> = [
@@ -150,34 +147,28 @@ describe("what is pushed", () => {
       client_assertion
     }))
   test.each(unproven)("is refused of a client that is not proven: %s", (_, fields) =>
-    onStage((scene) =>
-      Effect.gen(function* () {
-        const answer = yield* post(scene.world, "/oauth/par", yield* fields(scene))
-        expect([answer.status, errorOf(answer)]).toEqual([401, "invalid_client"])
-      })
-    )
+    onStage(function* (scene) {
+      const answer = yield* post(scene.world, "/oauth/par", yield* fields(scene))
+      expect([answer.status, errorOf(answer)]).toEqual([401, "invalid_client"])
+    })
   )
 
   test("of an assertion counts once", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const assertion = yield* assertionOf(victim)
-        expect((yield* pushSigned(world, victim, askedBy(victim), assertion)).status).toBe(201)
-        const elsewhere = yield* world.elsewhere
-        for (const server of [world, elsewhere]) {
-          expect((yield* pushSigned(server, victim, askedBy(victim), assertion)).status).toBe(401)
-        }
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const assertion = yield* assertionOf(victim)
+      expect((yield* pushSigned(world, victim, askedBy(victim), assertion)).status).toBe(201)
+      const elsewhere = yield* world.elsewhere
+      for (const server of [world, elsewhere]) {
+        expect((yield* pushSigned(server, victim, askedBy(victim), assertion)).status).toBe(401)
+      }
+    }))
 
   test("by a public client is its own alone", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const app = yield* registerClient(world, { token_endpoint_auth_method: "none" })
-        expect((yield* post(world, "/oauth/par", askedBy(app))).status).toBe(201)
-        expect((yield* post(world, "/oauth/par", askedBy(victim))).status).toBe(401)
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const app = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+      expect((yield* post(world, "/oauth/par", askedBy(app))).status).toBe(201)
+      expect((yield* post(world, "/oauth/par", askedBy(victim))).status).toBe(401)
+    }))
 })
 
 const pushedBy = (world: World, client: SigningClient, over: Values = {}) =>
@@ -264,14 +255,12 @@ const isRefused = (answer: { readonly status: number; readonly body: string }) =
 
 describe("a request_uri", () => {
   test.each(forged)("that was never given out opens nothing, and asks the store nothing: %s", (_, make) =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const uri = make(yield* pushedBy(world, victim))
-        const before = world.calls.get.filter((what) => String(what).includes("request")).length
-        isRefused(yield* visit(world, visitTarget(victim, uri)))
-        expect(world.calls.get.filter((what) => String(what).includes("request")).length).toBe(before)
-      })
-    )
+    onStage(function* ({ victim, world }) {
+      const uri = make(yield* pushedBy(world, victim))
+      const before = world.calls.get.filter((what) => String(what).includes("request")).length
+      isRefused(yield* visit(world, visitTarget(victim, uri)))
+      expect(world.calls.get.filter((what) => String(what).includes("request")).length).toBe(before)
+    })
   )
 
   const beside: ReadonlyArray<readonly [what: string, more: Values]> = [
@@ -288,15 +277,13 @@ describe("a request_uri", () => {
     ["a dpop_jkt", { dpop_jkt: "e".repeat(43) }]
   ]
   test.each(beside)("is what was pushed, whatever stands beside it: %s", (_, more) =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const uri = yield* pushedBy(world, victim)
-        const to = header(yield* approveAt(world, visitTarget(victim, uri, more)), "location") ?? ""
-        expect(to).toStartWith(`${redirectUri}?`)
-        const back = new URL(to).searchParams
-        expect([back.getAll("state"), back.get("iss"), back.has("code")]).toEqual([["st"], issuer, true])
-      })
-    )
+    onStage(function* ({ victim, world }) {
+      const uri = yield* pushedBy(world, victim)
+      const to = header(yield* approveAt(world, visitTarget(victim, uri, more)), "location") ?? ""
+      expect(to).toStartWith(`${redirectUri}?`)
+      const back = new URL(to).searchParams
+      expect([back.getAll("state"), back.get("iss"), back.has("code")]).toEqual([["st"], issuer, true])
+    })
   )
 
   const wrongly: ReadonlyArray<readonly [what: string, target: (scene: Scene, uri: string) => string]> = [
@@ -307,123 +294,108 @@ describe("a request_uri", () => {
     ["a request object beside it", ({ victim }, uri) => visitTarget(victim, uri, { request: "e30.e30.x" })]
   ]
   test.each(wrongly)("is refused with %s", (_, target) =>
-    onStage((scene) =>
-      Effect.gen(function* () {
-        isRefused(yield* visit(scene.world, target(scene, yield* pushedBy(scene.world, scene.victim))))
-      })
-    )
+    onStage(function* (scene) {
+      isRefused(yield* visit(scene.world, target(scene, yield* pushedBy(scene.world, scene.victim))))
+    })
   )
 
   test("of racing approvals by two people has one answer", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const target = visitTarget(victim, yield* pushedBy(world, victim))
-        const people = ["alice", "bob", "carol"]
-        const pages = yield* Effect.forEach(people, (as) =>
-          Effect.map(visit(world, target, as), (page) => ({ as, page }))
-        )
-        const answers = yield* Effect.forEach(pages, ({ as, page }) => decide(world, page, "approve", as), {
-          concurrency: "unbounded"
-        })
-        expect(answers.filter((answer) => backOf(answer).has("code"))).toHaveLength(1)
-        isRefused(yield* visit(world, target, "alice"))
+    onStage(function* ({ victim, world }) {
+      const target = visitTarget(victim, yield* pushedBy(world, victim))
+      const people = ["alice", "bob", "carol"]
+      const pages = yield* Effect.forEach(people, (as) =>
+        Effect.map(visit(world, target, as), (page) => ({ as, page }))
+      )
+      const answers = yield* Effect.forEach(pages, ({ as, page }) => decide(world, page, "approve", as), {
+        concurrency: "unbounded"
       })
-    ))
+      expect(answers.filter((answer) => backOf(answer).has("code"))).toHaveLength(1)
+      isRefused(yield* visit(world, target, "alice"))
+    }))
 
   test("of racing approvals at two processes by one person makes one grant", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const target = visitTarget(victim, yield* pushedBy(world, victim))
-        const there = yield* world.elsewhere
-        const pages = yield* Effect.forEach([world, there, world], (at) =>
-          Effect.map(visit(at, target), (page) => ({ at, page }))
-        )
-        yield* Effect.forEach(pages, ({ at, page }) => decide(at, page, "approve"), { concurrency: "unbounded" })
-        const grants = yield* Effect.orDie(
-          world.services.grants.ofUser(world.workspace.id, UserId.make("alice"), { after: undefined, limit: 10 })
-        )
-        expect(grants.values).toHaveLength(1)
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const target = visitTarget(victim, yield* pushedBy(world, victim))
+      const there = yield* world.elsewhere
+      const pages = yield* Effect.forEach([world, there, world], (at) =>
+        Effect.map(visit(at, target), (page) => ({ at, page }))
+      )
+      yield* Effect.forEach(pages, ({ at, page }) => decide(at, page, "approve"), { concurrency: "unbounded" })
+      const grants = yield* Effect.orDie(
+        world.services.grants.ofUser(world.workspace.id, UserId.make("alice"), { after: undefined, limit: 10 })
+      )
+      expect(grants.values).toHaveLength(1)
+    }))
 
   test("that was denied stays so", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const target = visitTarget(victim, yield* pushedBy(world, victim))
-        const first = yield* visit(world, target)
-        const second = yield* visit(world, target)
-        yield* decide(world, first, "deny")
-        expect(backOf(yield* decide(world, second, "approve")).has("code")).toBe(false)
-        isRefused(yield* visit(world, target))
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const target = visitTarget(victim, yield* pushedBy(world, victim))
+      const first = yield* visit(world, target)
+      const second = yield* visit(world, target)
+      yield* decide(world, first, "deny")
+      expect(backOf(yield* decide(world, second, "approve")).has("code")).toBe(false)
+      isRefused(yield* visit(world, target))
+    }))
 
   test("opens under the keys that sealed it, and no others", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const target = visitTarget(victim, yield* pushedBy(world, victim))
-        world.turnRing(() => [keyFrom(9)])
-        isRefused(yield* visit(world, target))
-        world.turnRing(() => [keyFrom(9), keyFrom(1)])
-        expect((yield* visit(world, target)).status).toBe(200)
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const target = visitTarget(victim, yield* pushedBy(world, victim))
+      world.turnRing(() => [keyFrom(9)])
+      isRefused(yield* visit(world, target))
+      world.turnRing(() => [keyFrom(9), keyFrom(1)])
+      expect((yield* visit(world, target)).status).toBe(200)
+    }))
 
   test("is over with its consent page, also for a visit that began in time", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const signIn = yield* world.send("GET", visitTarget(victim, yield* pushedBy(world, victim)))
-        const back = backOf(signIn).get("return_to") ?? ""
-        expect(back).not.toContain("redirect_uri")
-        yield* TestClock.adjust("15 minutes")
-        const page = yield* visit(world, back)
-        expect(page.status).toBe(200)
-        yield* TestClock.adjust("1 minute")
-        isRefused(yield* visit(world, back))
-        expect(backOf(yield* decide(world, page, "approve")).has("code")).toBe(false)
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const signIn = yield* world.send("GET", visitTarget(victim, yield* pushedBy(world, victim)))
+      const back = backOf(signIn).get("return_to") ?? ""
+      expect(back).not.toContain("redirect_uri")
+      yield* TestClock.adjust("15 minutes")
+      const page = yield* visit(world, back)
+      expect(page.status).toBe(200)
+      yield* TestClock.adjust("1 minute")
+      isRefused(yield* visit(world, back))
+      expect(backOf(yield* decide(world, page, "approve")).has("code")).toBe(false)
+    }))
 
   test("leads back to itself from its page, and not around it", () =>
     onStage(
-      ({ victim, world }) =>
-        Effect.gen(function* () {
-          const page = yield* visit(world, visitTarget(victim, yield* pushedBy(world, victim)))
-          expect(page.body).toContain("request_uri")
-          expect(page.body).not.toContain(encodeURIComponent("code_challenge="))
-          // Another person's answer, which is told where to begin again.
-          const foreign = yield* decide(world, page, "approve", "bob")
-          expect(foreign.body).not.toContain("code_challenge")
-          expect(backOf(yield* visit(world, authorizeTarget({ ...victim, secret: undefined }))).get("error")).toBe(
-            "invalid_request"
-          )
-        }),
+      function* ({ victim, world }) {
+        const page = yield* visit(world, visitTarget(victim, yield* pushedBy(world, victim)))
+        expect(page.body).toContain("request_uri")
+        expect(page.body).not.toContain(encodeURIComponent("code_challenge="))
+        // Another person's answer, which is told where to begin again.
+        const foreign = yield* decide(world, page, "approve", "bob")
+        expect(foreign.body).not.toContain("code_challenge")
+        expect(backOf(yield* visit(world, authorizeTarget({ ...victim, secret: undefined }))).get("error")).toBe(
+          "invalid_request"
+        )
+      },
       { require_pushed_authorization_requests: true }
     ))
 
   test("of a client that may ask no more is an error there; without a redirect URI, or disabled, there is no redirect", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const target = visitTarget(victim, yield* pushedBy(world, victim))
-        const page = yield* visit(world, target)
-        const change = (over: object) =>
-          Effect.orDie(
-            world.services.clients.change(world.workspace.id, ClientId.make(victim.id), (stored) => ({
-              ...stored,
-              ...over
-            }))
-          )
-        yield* change({ grantTypes: [] })
+    onStage(function* ({ victim, world }) {
+      const target = visitTarget(victim, yield* pushedBy(world, victim))
+      const page = yield* visit(world, target)
+      const change = (over: object) =>
+        Effect.orDie(
+          world.services.clients.change(world.workspace.id, ClientId.make(victim.id), (stored) => ({
+            ...stored,
+            ...over
+          }))
+        )
+      yield* change({ grantTypes: [] })
+      yield* TestClock.adjust("6 seconds")
+      expect(backOf(yield* visit(world, target)).get("error")).toBe("unauthorized_client")
+      for (const over of [{ redirectUris: [] }, { disabled: true }]) {
+        yield* change(over)
         yield* TestClock.adjust("6 seconds")
-        expect(backOf(yield* visit(world, target)).get("error")).toBe("unauthorized_client")
-        for (const over of [{ redirectUris: [] }, { disabled: true }]) {
-          yield* change(over)
-          yield* TestClock.adjust("6 seconds")
-          isRefused(yield* visit(world, target))
-          expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
-        }
-      })
-    ))
+        isRefused(yield* visit(world, target))
+        expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
+      }
+    }))
 
   const refusedByValue: ReadonlyArray<readonly [string, Values, string]> = [
     ["request_uri", { request_uri: "https://app.example.org/r.jwt" }, "request_uri_not_supported"],
@@ -432,13 +404,11 @@ describe("a request_uri", () => {
   test.each(refusedByValue)(
     "is never fetched, and no object read, at the authorization endpoint: %s",
     (_, over, error) =>
-      onStage(({ world }) =>
-        Effect.gen(function* () {
-          const client = yield* Effect.orDie(provenClient(world))
-          expect(backOf(yield* visit(world, authorizeTarget(client, over))).get("error")).toBe(error)
-          isRefused(yield* visit(world, authorizeTarget(client, { ...over, redirect_uri: "https://evil.example/" })))
-        })
-      )
+      onStage(function* ({ world }) {
+        const client = yield* Effect.orDie(provenClient(world))
+        expect(backOf(yield* visit(world, authorizeTarget(client, over))).get("error")).toBe(error)
+        isRefused(yield* visit(world, authorizeTarget(client, { ...over, redirect_uri: "https://evil.example/" })))
+      })
   )
 })
 
@@ -490,15 +460,13 @@ const impostors: ReadonlyArray<
 
 describe("a request in another client's name", () => {
   test.each(impostors)("is not pushed by %s", (_, push, error) =>
-    onStage((scene) =>
-      Effect.gen(function* () {
-        const before = kept(scene.world)
-        const answer = yield* push(scene)
-        expect([400, 401]).toContain(answer.status)
-        expect(errorOf(answer)).toBe(error)
-        expect(kept(scene.world)).toBe(before)
-      })
-    )
+    onStage(function* (scene) {
+      const before = kept(scene.world)
+      const answer = yield* push(scene)
+      expect([400, 401]).toContain(answer.status)
+      expect(errorOf(answer)).toBe(error)
+      expect(kept(scene.world)).toBe(before)
+    })
   )
 })
 
@@ -532,67 +500,55 @@ const objects: ReadonlyArray<readonly [what: string, claims: Claims, header: obj
 
 describe("a signed request", () => {
   test.each(objects)("is refused with %s", (_, claims, header) =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const over = claims.sub === undefined ? claims : { ...claims, sub: victim.id }
-        const request = yield* objectOf(victim, over, header)
-        const answer = yield* pushSigned(world, victim, { client_id: victim.id, request })
-        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
-      })
-    )
+    onStage(function* ({ victim, world }) {
+      const over = claims.sub === undefined ? claims : { ...claims, sub: victim.id }
+      const request = yield* objectOf(victim, over, header)
+      const answer = yield* pushSigned(world, victim, { client_id: victim.id, request })
+      expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
+    })
   )
 
   test("counts alone: what stands beside it in the form is nothing", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const request = yield* objectOf(victim, { state: "inside" })
-        const fields = {
-          ...askedBy(victim, { state: "outside", redirect_uri: "https://evil.example/", scope: "x" }),
-          // What the object does not say is not said.
-          resource: "https://unheard-of.example",
-          prompt: "none",
-          response_mode: "fragment",
-          claims: "{",
-          dpop_jkt: "none",
-          request
-        }
-        const answer = yield* pushSigned(world, victim, fields)
-        const back = yield* approveAt(world, visitTarget(victim, uriOf(answer)))
-        expect(header(back, "location")).toStartWith(redirectUri)
-        expect(backOf(back).get("state")).toBe("inside")
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const request = yield* objectOf(victim, { state: "inside" })
+      const fields = {
+        ...askedBy(victim, { state: "outside", redirect_uri: "https://evil.example/", scope: "x" }),
+        // What the object does not say is not said.
+        resource: "https://unheard-of.example",
+        prompt: "none",
+        response_mode: "fragment",
+        claims: "{",
+        dpop_jkt: "none",
+        request
+      }
+      const answer = yield* pushSigned(world, victim, fields)
+      const back = yield* approveAt(world, visitTarget(victim, uriOf(answer)))
+      expect(header(back, "location")).toStartWith(redirectUri)
+      expect(backOf(back).get("state")).toBe("inside")
+    }))
 
   test("of another client is not the client's, by whichever client it is pushed", () =>
-    onStage(({ thief, victim, world }) =>
-      Effect.gen(function* () {
-        const request = yield* objectOf(victim)
-        expect(errorOf(yield* pushSigned(world, thief, { client_id: thief.id, request }))).toBe(
-          "invalid_request_object"
-        )
-        const mixed = yield* pushSigned(world, thief, { client_id: victim.id, request })
-        expect([400, 401]).toContain(mixed.status)
-      })
-    ))
+    onStage(function* ({ thief, victim, world }) {
+      const request = yield* objectOf(victim)
+      expect(errorOf(yield* pushSigned(world, thief, { client_id: thief.id, request }))).toBe("invalid_request_object")
+      const mixed = yield* pushSigned(world, thief, { client_id: victim.id, request })
+      expect([400, 401]).toContain(mixed.status)
+    }))
 
   test("opens no client: it is no assertion, and an assertion is no request", () =>
-    onStage(({ victim, world }) =>
-      Effect.gen(function* () {
-        const request = yield* assertionOf(victim, { ...askedBy(victim) })
-        const answer = yield* pushSigned(world, victim, { client_id: victim.id, request })
-        expect(errorOf(answer)).toBe("invalid_request_object")
-      })
-    ))
+    onStage(function* ({ victim, world }) {
+      const request = yield* assertionOf(victim, { ...askedBy(victim) })
+      const answer = yield* pushSigned(world, victim, { client_id: victim.id, request })
+      expect(errorOf(answer)).toBe("invalid_request_object")
+    }))
 
   test("by an algorithm that the client did not register for, or of a client without keys, is refused", () =>
-    onStage(({ world }) =>
-      Effect.gen(function* () {
-        const rsa = yield* signingClient(world, rs256, { request_object_signing_alg: "PS256" })
-        const request = yield* objectOf(rsa)
-        expect(errorOf(yield* pushSigned(world, rsa, { client_id: rsa.id, request }))).toBe("invalid_request_object")
-        const secretive = yield* Effect.orDie(provenClient(world))
-        const fields = { client_id: secretive.id, client_secret: secretive.secret, request }
-        expect(errorOf(yield* post(world, "/oauth/par", fields))).toBe("invalid_request_object")
-      })
-    ))
+    onStage(function* ({ world }) {
+      const rsa = yield* signingClient(world, rs256, { request_object_signing_alg: "PS256" })
+      const request = yield* objectOf(rsa)
+      expect(errorOf(yield* pushSigned(world, rsa, { client_id: rsa.id, request }))).toBe("invalid_request_object")
+      const secretive = yield* Effect.orDie(provenClient(world))
+      const fields = { client_id: secretive.id, client_secret: secretive.secret, request }
+      expect(errorOf(yield* post(world, "/oauth/par", fields))).toBe("invalid_request_object")
+    }))
 })

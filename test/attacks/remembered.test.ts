@@ -53,11 +53,11 @@ const afterYes = <E>(
   const places: Record<string, ReadonlyArray<UserPlace>> = {}
   const resources = Schema.decodeUnknownSync(ResourceRegistry)([{ at: mcp, name: "Tools" }])
   return inWorld(
-    Effect.fnUntraced(function* (world: World) {
+    function* (world: World) {
       const client = yield* provenClient(world, { scope: "api profile", ...metadata })
       const tokens = yield* signInToApp(world, client, asked)
       yield* body({ world, client, tokens, places })
-    }),
+    },
     { policy: { consent }, places: (user) => places[user] ?? [], resolve: () => ({ ...theWorkspace, resources }) }
   )
 }
@@ -164,13 +164,12 @@ describe("a yes that counts again", () => {
   test("at the cost of a page: each takes of the person's share", () => {
     const { limiter, taken } = watchedLimiter()
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world, { scope: "api profile" })
-          yield* signInToApp(world, client)
-          taken.length = 0
-          expect([outcome(yield* ask({ client, world })), taken]).toEqual(["code", ["authorize ", "account alice"]])
-        }),
+      function* (world) {
+        const client = yield* provenClient(world, { scope: "api profile" })
+        yield* signInToApp(world, client)
+        taken.length = 0
+        expect([outcome(yield* ask({ client, world })), taken]).toEqual(["code", ["authorize ", "account alice"]])
+      },
       { policy: { consent: "remember" }, limiter }
     )
   })
@@ -279,12 +278,11 @@ describe("a yes that does not count again", () => {
 
   test("before the client has its tokens", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          yield* codeFor(world, client)
-          expect(outcome(yield* ask({ world, client }))).toBe("page 200")
-        }),
+      function* (world) {
+        const client = yield* provenClient(world)
+        yield* codeFor(world, client)
+        expect(outcome(yield* ask({ world, client }))).toBe("page 200")
+      },
       { policy: { consent: "remember" } }
     ))
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import { ResourceRegistry } from "../../core/rules/Resource.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import {
@@ -13,7 +13,7 @@ import {
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
-import { inWorld, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, type Steps, theWorkspace, type World } from "../given/World.ts"
 
 const { issuer } = theWorkspace
 const api = "https://api.example.com/rest"
@@ -27,7 +27,7 @@ const workspace: Workspace = {
   ])
 }
 
-const attacked = <A, E>(body: (world: World) => Effect.Effect<A, E>) => inWorld(body, { resolve: () => workspace })
+const attacked = <A>(body: (world: World) => Steps<A>) => inWorld(body, { resolve: () => workspace })
 
 /** Names that are to be taken for a resource's, and are none. */
 const impostors: ReadonlyArray<readonly [how: string, resource: string]> = [
@@ -79,26 +79,24 @@ const impostors: ReadonlyArray<readonly [how: string, resource: string]> = [
 
 describe("a name that is to be taken for a resource's", () => {
   test.each(impostors)("%s is none at authorize nor at the token endpoint, alone or among good ones", (_, resource) =>
-    attacked((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
-        const code = yield* codeFor(world, client, { resource: [api, mcp] })
-        for (const asked of [resource, [api, resource], [resource, mcp]]) {
-          const page = yield* world.send("GET", authorizeTarget(client, { resource: asked }), { as: "alice" })
-          expect(page.body).not.toContain('name="decision"')
-          for (const answer of [
-            yield* tokenRequest(world, client, { grant_type: "client_credentials", resource: asked }),
-            yield* redeem(world, client, code, { resource: asked })
-          ]) {
-            expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_target"])
-          }
+    attacked(function* (world) {
+      const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+      const code = yield* codeFor(world, client, { resource: [api, mcp] })
+      for (const asked of [resource, [api, resource], [resource, mcp]]) {
+        const page = yield* world.send("GET", authorizeTarget(client, { resource: asked }), { as: "alice" })
+        expect(page.body).not.toContain('name="decision"')
+        for (const answer of [
+          yield* tokenRequest(world, client, { grant_type: "client_credentials", resource: asked }),
+          yield* redeem(world, client, code, { resource: asked })
+        ]) {
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_target"])
         }
-        // The code is as good as before.
-        const tokens = tokensOf(yield* redeem(world, client, code, { resource: api }))
-        const wider = yield* refresh(world, client, tokens.refresh, { resource })
-        expect([wider.status, jsonOf(wider).error]).toEqual([400, "invalid_target"])
-      })
-    )
+      }
+      // The code is as good as before.
+      const tokens = tokensOf(yield* redeem(world, client, code, { resource: api }))
+      const wider = yield* refresh(world, client, tokens.refresh, { resource })
+      expect([wider.status, jsonOf(wider).error]).toEqual([400, "invalid_target"])
+    })
   )
 })
 
@@ -117,15 +115,13 @@ describe("a token of one resource", () => {
     [issuer, "/rest", api],
     [issuer, "/", mcp]
   ])("for %s opens nothing at %s of %s", (resource, path, guarded) =>
-    attacked((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const code = yield* codeFor(world, client, { resource })
-        const { access } = tokensOf(yield* redeem(world, client, code))
-        const needs = { scopes: [], ...(guarded === issuer ? {} : { resource: guarded }) }
-        const checked = yield* world.guard(path, needs, bearing(access))
-        expect(checked._tag === "Refused" && checked.response.status).toBe(401)
-      })
-    )
+    attacked(function* (world) {
+      const client = yield* registerClient(world)
+      const code = yield* codeFor(world, client, { resource })
+      const { access } = tokensOf(yield* redeem(world, client, code))
+      const needs = { scopes: [], ...(guarded === issuer ? {} : { resource: guarded }) }
+      const checked = yield* world.guard(path, needs, bearing(access))
+      expect(checked._tag === "Refused" && checked.response.status).toBe(401)
+    })
   )
 })

@@ -157,17 +157,16 @@ for (const [name, over] of Object.entries(stores)) {
 
 test("a registration costs one insert, and asks for room once in a hundredth of the ceiling", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        yield* ask(world)
-        expect(world.calls.insert).toEqual(["limit", "client"])
-        for (const verb of Object.values(world.calls)) verb.length = 0
-        const crowd = Array.from({ length: 9 }, () => ask(world))
-        yield* Effect.all(crowd, { concurrency: "unbounded" })
-        expect(world.calls).toEqual({ get: [], insert: crowd.map(() => "client"), replace: [], remove: [], list: [] })
-        yield* ask(world)
-        expect([world.calls.get, world.calls.replace]).toEqual([["limit"], ["limit"]])
-      }),
+    function* (world) {
+      yield* ask(world)
+      expect(world.calls.insert).toEqual(["limit", "client"])
+      for (const verb of Object.values(world.calls)) verb.length = 0
+      const crowd = Array.from({ length: 9 }, () => ask(world))
+      yield* Effect.all(crowd, { concurrency: "unbounded" })
+      expect(world.calls).toEqual({ get: [], insert: crowd.map(() => "client"), replace: [], remove: [], list: [] })
+      yield* ask(world)
+      expect([world.calls.get, world.calls.replace]).toEqual([["limit"], ["limit"]])
+    },
     { policy: { maxUnprovenClients: 1000 } }
   ))
 
@@ -186,13 +185,12 @@ const stores200 = {
 for (const [what, store] of Object.entries(stores200)) {
   test(`many registrations at once share the places that one of them took, over a store that ${what}`, () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const crowd = Array.from({ length: 300 }, () => ask(world))
-          const answers = yield* Effect.all(crowd, { concurrency: "unbounded" })
-          expect(answers.filter(({ status }) => status === 201)).toHaveLength(220)
-          expect(world.calls.replace.length + world.calls.insert.filter((kind) => kind === "limit").length).toBe(110)
-        }),
+      function* (world) {
+        const crowd = Array.from({ length: 300 }, () => ask(world))
+        const answers = yield* Effect.all(crowd, { concurrency: "unbounded" })
+        expect(answers.filter(({ status }) => status === 201)).toHaveLength(220)
+        expect(world.calls.replace.length + world.calls.insert.filter((kind) => kind === "limit").length).toBe(110)
+      },
       { policy: { maxUnprovenClients: 200 }, store }
     ))
 }
@@ -209,65 +207,61 @@ test("those that are let go go together, and never more than the store has to ta
       })
   }))
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        yield* Effect.all(
-          Array.from({ length: 220 }, () => ask(world)),
-          { discard: true }
-        )
-        expect(yield* clear(world)).toBe(20)
-        expect(most).toBe(16)
-      }),
+    function* (world) {
+      yield* Effect.all(
+        Array.from({ length: 220 }, () => ask(world)),
+        { discard: true }
+      )
+      expect(yield* clear(world)).toBe(20)
+      expect(most).toBe(16)
+    },
     { policy: { maxUnprovenClients: 200 }, store: slow }
   )
 })
 
 test("what is not too much is not counted, and what is full is not asked again within a second", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        yield* clear(world)
-        for (let n = 0; n < most; n++) yield* ask(world)
-        yield* ask(world)
-        for (const verb of Object.values(world.calls)) verb.length = 0
-        expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, []])
-        yield* TestClock.adjust(1000)
-        expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, ["limit"]])
-        yield* clear(world)
-        expect(world.calls.list).toEqual(["client"])
-        yield* clear(world)
-        expect(world.calls.list).toEqual(["client"])
-      }),
+    function* (world) {
+      yield* clear(world)
+      for (let n = 0; n < most; n++) yield* ask(world)
+      yield* ask(world)
+      for (const verb of Object.values(world.calls)) verb.length = 0
+      expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, []])
+      yield* TestClock.adjust(1000)
+      expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, ["limit"]])
+      yield* clear(world)
+      expect(world.calls.list).toEqual(["client"])
+      yield* clear(world)
+      expect(world.calls.list).toEqual(["client"])
+    },
     { policy: { maxUnprovenClients: ceiling } }
   ))
 
 test("one whose time is over takes no room, though its record is not swept yet", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const made = yield* fill(world, most)
-        yield* TestClock.adjust(standardPolicy.unusedClientTtl - (most - 1) * 1000)
-        expect(yield* there(world, made)).toEqual(made.map(() => true))
-        const written = world.log.length
-        expect(yield* clear(world)).toBe(0)
-        expect(yield* there(world, made)).toEqual(made.map(() => true))
-        expect(world.log.slice(written)).toEqual([])
-      }),
+    function* (world) {
+      const made = yield* fill(world, most)
+      yield* TestClock.adjust(standardPolicy.unusedClientTtl - (most - 1) * 1000)
+      expect(yield* there(world, made)).toEqual(made.map(() => true))
+      const written = world.log.length
+      expect(yield* clear(world)).toBe(0)
+      expect(yield* there(world, made)).toEqual(made.map(() => true))
+      expect(world.log.slice(written)).toEqual([])
+    },
     { policy: { maxUnprovenClients: ceiling } }
   ))
 
 test("a registration that never gets its turn at the room is asked to come again", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const asking = yield* Effect.forkChild(ask(world), { startImmediately: true })
-        for (let turn = 0; turn < 64; turn++) yield* TestClock.adjust(100)
-        const answer = yield* Fiber.join(asking)
-        expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
-        expect(world.calls.insert.filter((kind) => kind === "client")).toEqual([])
-        // It is nothing that the client did, so it stands in the log for the operator, and not among the refusals.
-        expect([world.log.some((line) => line.includes('"not_done: ')), world.audit]).toEqual([true, []])
-      }),
+    function* (world) {
+      const asking = yield* Effect.forkChild(ask(world), { startImmediately: true })
+      for (let turn = 0; turn < 64; turn++) yield* TestClock.adjust(100)
+      const answer = yield* Fiber.join(asking)
+      expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+      expect(world.calls.insert.filter((kind) => kind === "client")).toEqual([])
+      // It is nothing that the client did, so it stands in the log for the operator, and not among the refusals.
+      expect([world.log.some((line) => line.includes('"not_done: ')), world.audit]).toEqual([true, []])
+    },
     {
       policy: { maxUnprovenClients: ceiling },
       store: changed((below) => ({
@@ -294,15 +288,14 @@ test("a workspace that has places waits for no other that is held up", () =>
 
 test("a grant that could not be removed with its client is said in the log, and keeps no client here", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const made = yield* fill(world, most)
-        const written = world.log.length
-        expect(yield* clear(world)).toBe(1)
-        expect(yield* there(world, made)).toEqual(made.map((client) => client !== made[0]))
-        const warned = world.log.slice(written).filter((line) => line.includes(`"client":"${made[0]?.id}"`))
-        expect(warned).toEqual([expect.stringMatching(/^\[\["[^"]{20}/)])
-      }),
+    function* (world) {
+      const made = yield* fill(world, most)
+      const written = world.log.length
+      expect(yield* clear(world)).toBe(1)
+      expect(yield* there(world, made)).toEqual(made.map((client) => client !== made[0]))
+      const warned = world.log.slice(written).filter((line) => line.includes(`"client":"${made[0]?.id}"`))
+      expect(warned).toEqual([expect.stringMatching(/^\[\["[^"]{20}/)])
+    },
     {
       policy: { maxUnprovenClients: ceiling },
       store: changed((below) => ({
@@ -324,27 +317,26 @@ test("one that a person lets in while the clients are counted stays, with its ow
     }))
   )
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const [chosen, ...rest] = yield* fill(world, ceiling + 1)
-        if (chosen === undefined) throw new Error("none was made")
-        yield* actAlone(world, chosen)
-        const before = yield* Effect.fromNullishOr(yield* stored(world, chosen))
-        const { clients } = world.services
-        meanwhile = Effect.suspend(() => {
-          meanwhile = Effect.void
-          return clients.markProven(world.workspace.id, before, Instant.make(t0))
-        })
-        yield* clear(world)
-        const grant = { workspace: world.workspace.id, kind: "grant", id: before.workspaceGrant } as const
-        expect((yield* world.storage.get(grant))._tag).toBe("Some")
-        expect((yield* stored(world, chosen))?.provenAt).toBe(Instant.make(t0))
-        expect(yield* there(world, rest)).toEqual(rest.map(() => true))
-        const written = world.log.length
-        yield* fill(world, 1)
-        expect(yield* clear(world)).toBe(1)
-        expect(world.log.slice(written).some((line) => line.includes('"clients":1'))).toBe(true)
-      }),
+    function* (world) {
+      const [chosen, ...rest] = yield* fill(world, ceiling + 1)
+      if (chosen === undefined) throw new Error("none was made")
+      yield* actAlone(world, chosen)
+      const before = yield* Effect.fromNullishOr(yield* stored(world, chosen))
+      const { clients } = world.services
+      meanwhile = Effect.suspend(() => {
+        meanwhile = Effect.void
+        return clients.markProven(world.workspace.id, before, Instant.make(t0))
+      })
+      yield* clear(world)
+      const grant = { workspace: world.workspace.id, kind: "grant", id: before.workspaceGrant } as const
+      expect((yield* world.storage.get(grant))._tag).toBe("Some")
+      expect((yield* stored(world, chosen))?.provenAt).toBe(Instant.make(t0))
+      expect(yield* there(world, rest)).toEqual(rest.map(() => true))
+      const written = world.log.length
+      yield* fill(world, 1)
+      expect(yield* clear(world)).toBe(1)
+      expect(world.log.slice(written).some((line) => line.includes('"clients":1'))).toBe(true)
+    },
     { store: Layer.provide(watched, Memory.layer), policy: { maxUnprovenClients: ceiling } }
   )
 })

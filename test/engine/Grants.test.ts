@@ -22,40 +22,36 @@ import { watchedLimiter } from "../given/watchedLimiter.ts"
 
 describe("a refresh token that is handed out again", () => {
   test("is the same text though the ring has turned, and another only where its key has left the ring", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const { refresh: spent } = yield* signInToApp(world, client)
-        const again = Effect.map(refresh(world, client, spent), (answer) => tokensOf(answer).refresh)
-        world.turnRing((ring) => [keyFrom(2), ...ring])
-        const successor = yield* again
-        expect(yield* again).toBe(successor)
-        world.turnRing((ring) => [keyFrom(3), ...ring])
-        expect(yield* again).toBe(successor)
-        world.turnRing(() => [keyFrom(1), keyFrom(2), keyFrom(3)])
-        expect(yield* again).toBe(successor)
-        world.turnRing(() => [keyFrom(1), keyFrom(3)])
-        const anew = yield* again
-        expect(anew).not.toBe(successor)
-        expect((yield* refresh(world, client, successor)).status).toBe(400)
-        expect((yield* refresh(world, client, anew)).status).toBe(200)
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const { refresh: spent } = yield* signInToApp(world, client)
+      const again = Effect.map(refresh(world, client, spent), (answer) => tokensOf(answer).refresh)
+      world.turnRing((ring) => [keyFrom(2), ...ring])
+      const successor = yield* again
+      expect(yield* again).toBe(successor)
+      world.turnRing((ring) => [keyFrom(3), ...ring])
+      expect(yield* again).toBe(successor)
+      world.turnRing(() => [keyFrom(1), keyFrom(2), keyFrom(3)])
+      expect(yield* again).toBe(successor)
+      world.turnRing(() => [keyFrom(1), keyFrom(3)])
+      const anew = yield* again
+      expect(anew).not.toBe(successor)
+      expect((yield* refresh(world, client, successor)).status).toBe(400)
+      expect((yield* refresh(world, client, anew)).status).toBe(200)
+    }))
 })
 
 describe("a client that cannot be noted", () => {
   test("has its tokens all the same, and the log says which it is", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const code = yield* codeFor(world, client)
-        yield* TestClock.adjust("1 second")
-        world.away.add("replace client")
-        expect((yield* redeem(world, client, code)).status).toBe(200)
-        const about = { workspace: world.workspace.id, client: client.id, fault: "StorageUnavailable" }
-        expect(world.log.filter((line) => line.includes(JSON.stringify(about)))).toHaveLength(1)
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const code = yield* codeFor(world, client)
+      yield* TestClock.adjust("1 second")
+      world.away.add("replace client")
+      expect((yield* redeem(world, client, code)).status).toBe(200)
+      const about = { workspace: world.workspace.id, client: client.id, fault: "StorageUnavailable" }
+      expect(world.log.filter((line) => line.includes(JSON.stringify(about)))).toHaveLength(1)
+    }))
 })
 
 describe("a token that is looked into", () => {
@@ -65,68 +61,66 @@ describe("a token that is looked into", () => {
 
   test("says what it is, whose grant it is of, and what its client goes by", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { grants, usage } = world.services
-          const { workspace } = world
-          const known = (token: string) => grants.examine(workspace, token)
-          for (const client of [yield* registerClient(world), documented]) {
-            const tokens = yield* signInToApp(world, client)
-            const [grant] = (yield* grants.ofUser(workspace.id, UserId.make("alice"), { after: undefined, limit: 9 }))
-              .values
-            if (grant?._tag !== "Active") throw new Error("it is there")
-            expect<unknown>(yield* known(tokens.refresh)).toEqual({
+      function* (world) {
+        const { grants, usage } = world.services
+        const { workspace } = world
+        const known = (token: string) => grants.examine(workspace, token)
+        for (const client of [yield* registerClient(world), documented]) {
+          const tokens = yield* signInToApp(world, client)
+          const [grant] = (yield* grants.ofUser(workspace.id, UserId.make("alice"), { after: undefined, limit: 9 }))
+            .values
+          if (grant?._tag !== "Active") throw new Error("it is there")
+          expect<unknown>(yield* known(tokens.refresh)).toEqual({
+            kind: "refresh",
+            token: {
               kind: "refresh",
-              token: {
-                kind: "refresh",
-                grant: grant.id,
-                generation: grant.refresh.generation,
-                expiresAt: grant.refresh.expiresAt
-              },
-              grant,
-              client: client.id
-            })
-            const access = yield* known(tokens.access)
-            expect<unknown>(access).toMatchObject({
-              kind: "access",
-              token: { kind: "access", grant: grant.id },
-              principal: { grant: grant.id, client: client.id, user: "alice" }
-            })
-            yield* TestClock.adjust("2 minutes")
-            expect((yield* companies(world, tokens.access)).status).toBe(200)
-            expect(yield* usage.lastUse("grant", workspace.id, grant.id)).toBe(yield* currentInstant)
-            const tokenAt = yield* usage.lastUse("client", workspace.id, grant.client)
-            expect(tokenAt).toBe(grant.refresh.issuedAt)
-            yield* grants.revokeGrant(workspace.id, grant.id, "by_user")
-            for (const token of [tokens.refresh, tokens.access]) {
-              expect(yield* Effect.flip(known(token))).toMatchObject({ _tag: "InvalidToken", reason: "revoked" })
-            }
-            yield* grants.removeGrant(workspace.id, grant.id)
+              grant: grant.id,
+              generation: grant.refresh.generation,
+              expiresAt: grant.refresh.expiresAt
+            },
+            grant,
+            client: client.id
+          })
+          const access = yield* known(tokens.access)
+          expect<unknown>(access).toMatchObject({
+            kind: "access",
+            token: { kind: "access", grant: grant.id },
+            principal: { grant: grant.id, client: client.id, user: "alice" }
+          })
+          yield* TestClock.adjust("2 minutes")
+          expect((yield* companies(world, tokens.access)).status).toBe(200)
+          expect(yield* usage.lastUse("grant", workspace.id, grant.id)).toBe(yield* currentInstant)
+          const tokenAt = yield* usage.lastUse("client", workspace.id, grant.client)
+          expect(tokenAt).toBe(grant.refresh.issuedAt)
+          yield* grants.revokeGrant(workspace.id, grant.id, "by_user")
+          for (const token of [tokens.refresh, tokens.access]) {
+            expect(yield* Effect.flip(known(token))).toMatchObject({ _tag: "InvalidToken", reason: "revoked" })
           }
-          const code = yield* codeFor(world, yield* registerClient(world))
-          expect(yield* Effect.flip(known(code))).toMatchObject({ _tag: "InvalidToken", reason: "wrong_kind" })
-          const made = yield* grants.createKey(workspace.id, { name: "Export", expiresAt: null })
-          const key = world.reveal(made.text)
-          expect<unknown>(yield* known(key)).toMatchObject({ kind: "key", principal: { grant: made.grant.id } })
-          yield* world.guard("/x", { scopes: [] }, { authorization: `Bearer ${key}` })
-          const used = yield* usage.lastUse("grant", workspace.id, made.grant.id)
-          expect(used).toBe(yield* currentInstant)
-          for (const text of ["", "tsr_at_", "nothing"]) {
-            expect(yield* Effect.flip(known(text))).toMatchObject({ _tag: "InvalidToken" })
-          }
-        }),
+          yield* grants.removeGrant(workspace.id, grant.id)
+        }
+        const code = yield* codeFor(world, yield* registerClient(world))
+        expect(yield* Effect.flip(known(code))).toMatchObject({ _tag: "InvalidToken", reason: "wrong_kind" })
+        const made = yield* grants.createKey(workspace.id, { name: "Export", expiresAt: null })
+        const key = world.reveal(made.text)
+        expect<unknown>(yield* known(key)).toMatchObject({ kind: "key", principal: { grant: made.grant.id } })
+        yield* world.guard("/x", { scopes: [] }, { authorization: `Bearer ${key}` })
+        const used = yield* usage.lastUse("grant", workspace.id, made.grant.id)
+        expect(used).toBe(yield* currentInstant)
+        for (const text of ["", "tsr_at_", "nothing"]) {
+          expect(yield* Effect.flip(known(text))).toMatchObject({ _tag: "InvalidToken" })
+        }
+      },
       { documents: web.layer() }
     ))
 })
 
 test("a server that signs nothing gives who asks for an ID token all but that", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const answer = yield* redeem(world, client, yield* codeFor(world, client, { scope: "openid api" }))
-        expect([answer.status, jsonOf(answer).id_token]).toEqual([200, undefined])
-      }),
+    function* (world) {
+      const client = yield* registerClient(world)
+      const answer = yield* redeem(world, client, yield* codeFor(world, client, { scope: "openid api" }))
+      expect([answer.status, jsonOf(answer).id_token]).toEqual([200, undefined])
+    },
     { policy: { scopes: signInScopes } }
   ))
 
@@ -156,34 +150,33 @@ describe("shares of the limits", () => {
     test(`are taken of a grant and of the network as the text that ${what} shows is worth`, () => {
       const { limiter, taken } = watchedLimiter()
       return inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const client = yield* registerClient(world, metadata)
-            const other = yield* registerClient(world, metadata)
-            const mine = yield* signInToApp(world, client)
-            const theirs = yield* signInToApp(world, other)
-            const code = yield* codeFor(world, client)
-            const theirCode = yield* codeFor(world, other)
-            const shares: Record<string, ReadonlyArray<string>> = {}
-            const takes = Effect.fnUntraced(function* (step: string, asked: Effect.Effect<unknown>) {
-              taken.length = 0
-              yield* asked
-              shares[step] = taken.map((one) => one.replace(client.id, "me").replace(/ [\w-]{8}$/, " G"))
-            })
-            const revoke = (token: string) => revokeBy(world, client, token)
-            yield* takes("a code", redeem(world, client, code))
-            yield* takes("the same code again", redeem(world, client, code))
-            yield* takes("a code of another", redeem(world, client, theirCode))
-            yield* takes("no code", redeem(world, client, "x"))
-            yield* takes("a refresh token", refresh(world, client, mine.refresh))
-            yield* takes("a refresh token of another", refresh(world, client, theirs.refresh))
-            yield* takes("no refresh token", refresh(world, client, "x"))
-            yield* takes("its token back", revoke(mine.access))
-            yield* takes("a token of another back", revoke(theirs.access))
-            yield* takes("a code back", revoke(yield* codeFor(world, client)))
-            yield* takes("nothing of ours back", revoke("x"))
-            expect<unknown>(Object.entries(shares)).toEqual(expected)
-          }),
+        function* (world) {
+          const client = yield* registerClient(world, metadata)
+          const other = yield* registerClient(world, metadata)
+          const mine = yield* signInToApp(world, client)
+          const theirs = yield* signInToApp(world, other)
+          const code = yield* codeFor(world, client)
+          const theirCode = yield* codeFor(world, other)
+          const shares: Record<string, ReadonlyArray<string>> = {}
+          const takes = Effect.fnUntraced(function* (step: string, asked: Effect.Effect<unknown>) {
+            taken.length = 0
+            yield* asked
+            shares[step] = taken.map((one) => one.replace(client.id, "me").replace(/ [\w-]{8}$/, " G"))
+          })
+          const revoke = (token: string) => revokeBy(world, client, token)
+          yield* takes("a code", redeem(world, client, code))
+          yield* takes("the same code again", redeem(world, client, code))
+          yield* takes("a code of another", redeem(world, client, theirCode))
+          yield* takes("no code", redeem(world, client, "x"))
+          yield* takes("a refresh token", refresh(world, client, mine.refresh))
+          yield* takes("a refresh token of another", refresh(world, client, theirs.refresh))
+          yield* takes("no refresh token", refresh(world, client, "x"))
+          yield* takes("its token back", revoke(mine.access))
+          yield* takes("a token of another back", revoke(theirs.access))
+          yield* takes("a code back", revoke(yield* codeFor(world, client)))
+          yield* takes("nothing of ours back", revoke("x"))
+          expect<unknown>(Object.entries(shares)).toEqual(expected)
+        },
         { limiter }
       )
     })

@@ -268,16 +268,12 @@ describe("the end of sessions", () => {
   ]
   for (const [what, options, sessions] of nobody) {
     test(`costs nothing ${what}`, () =>
-      inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            for (const made of Object.values(world.calls)) made.length = 0
-            yield* end(world, sessions)
-            yield* world.services.logouts.deliverKnown
-            expect(Object.values(world.calls).flat()).toEqual([])
-          }),
-        options
-      ))
+      inWorld(function* (world) {
+        for (const made of Object.values(world.calls)) made.length = 0
+        yield* end(world, sessions)
+        yield* world.services.logouts.deliverKnown
+        expect(Object.values(world.calls).flat()).toEqual([])
+      }, options))
   }
 
   test("makes no call for a client that is gone", () =>

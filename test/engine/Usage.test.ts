@@ -11,30 +11,26 @@ const usageOf = (world: World) => makeUsage(makeRecords(world.storage, usageKind
 const start = Instant.make(t0)
 
 test("what is used all the time is noted once a minute", () =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const usage = usageOf(world)
-      const noted = (by: number) => {
-        usage.saw("grant", world.workspace.id, "one", later(start, by))
-        return usage.lastUse("grant", world.workspace.id, "one")
-      }
-      expect(yield* noted(0)).toBe(start)
-      expect(yield* noted(59_999)).toBe(start)
-      expect(yield* noted(60_000)).toBe(later(start, 60_000))
-    })
-  ))
+  inWorld(function* (world) {
+    const usage = usageOf(world)
+    const noted = (by: number) => {
+      usage.saw("grant", world.workspace.id, "one", later(start, by))
+      return usage.lastUse("grant", world.workspace.id, "one")
+    }
+    expect(yield* noted(0)).toBe(start)
+    expect(yield* noted(59_999)).toBe(start)
+    expect(yield* noted(60_000)).toBe(later(start, 60_000))
+  }))
 
 test("of more than a hundred thousand things at once the last are left for later, and those that are known go on", () =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const usage = usageOf(world)
-      for (let n = 0; n <= 100_000; n++) usage.saw("grant", world.workspace.id, `g${n}`, start)
-      const lastUse = (n: number) => usage.lastUse("grant", world.workspace.id, `g${n}`)
-      expect([yield* lastUse(99_999), yield* lastUse(100_000)]).toEqual([start, undefined])
-      usage.saw("grant", world.workspace.id, "g0", later(start, 60_000))
-      expect(yield* lastUse(0)).toBe(later(start, 60_000))
-    })
-  ))
+  inWorld(function* (world) {
+    const usage = usageOf(world)
+    for (let n = 0; n <= 100_000; n++) usage.saw("grant", world.workspace.id, `g${n}`, start)
+    const lastUse = (n: number) => usage.lastUse("grant", world.workspace.id, `g${n}`)
+    expect([yield* lastUse(99_999), yield* lastUse(100_000)]).toEqual([start, undefined])
+    usage.saw("grant", world.workspace.id, "g0", later(start, 60_000))
+    expect(yield* lastUse(0)).toBe(later(start, 60_000))
+  }))
 
 /** 100 last uses over a store that waits, before each write, for the test, and takes none that `refuses` names. */
 const heldWrites = (world: World) => {
@@ -68,88 +64,78 @@ const heldWrites = (world: World) => {
 
 describe("noting last uses", () => {
   test("goes on past one record that cannot be read", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { usage } = world.services
-        const key = (id: string) => ({ workspace: world.workspace.id, kind: "usage", id: `grant:${id}` }) as const
-        // As a later release might write it.
-        yield* world.storage.insert({ ...key("one"), owner: "usage", expiresAt: null, body: { _v: 99, _by: "later" } })
-        const now = Instant.make(t0)
-        for (const id of ["one", "two", "three"]) usage.saw("grant", world.workspace.id, id, now)
+    inWorld(function* (world) {
+      const { usage } = world.services
+      const key = (id: string) => ({ workspace: world.workspace.id, kind: "usage", id: `grant:${id}` }) as const
+      // As a later release might write it.
+      yield* world.storage.insert({ ...key("one"), owner: "usage", expiresAt: null, body: { _v: 99, _by: "later" } })
+      const now = Instant.make(t0)
+      for (const id of ["one", "two", "three"]) usage.saw("grant", world.workspace.id, id, now)
 
-        expect((yield* Effect.result(usage.flush))._tag).toBe("Failure")
-        expect((yield* Effect.result(usage.flush))._tag).toBe("Failure")
-        expect(Option.isSome(yield* world.storage.get(key("two")))).toBe(true)
-        expect(Option.isSome(yield* world.storage.get(key("three")))).toBe(true)
-      })
-    ))
+      expect((yield* Effect.result(usage.flush))._tag).toBe("Failure")
+      expect((yield* Effect.result(usage.flush))._tag).toBe("Failure")
+      expect(Option.isSome(yield* world.storage.get(key("two")))).toBe(true)
+      expect(Option.isSome(yield* world.storage.get(key("three")))).toBe(true)
+    }))
 
   test("of a process that comes late does not make it look longer ago", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const process = () => makeUsage(makeRecords(world.storage, usageKind), world.services.entropy)
-        const [late, early] = [process(), process()]
-        late.saw("grant", world.workspace.id, "one", Instant.make(t0))
-        early.saw("grant", world.workspace.id, "one", Instant.make(t0 + 60_000))
-        expect([yield* early.flush, yield* late.flush]).toEqual([1, 1])
-        const used = yield* process().lastUse("grant", world.workspace.id, "one")
-        expect(used).toBe(Instant.make(t0 + 60_000))
-      })
-    ))
+    inWorld(function* (world) {
+      const process = () => makeUsage(makeRecords(world.storage, usageKind), world.services.entropy)
+      const [late, early] = [process(), process()]
+      late.saw("grant", world.workspace.id, "one", Instant.make(t0))
+      early.saw("grant", world.workspace.id, "one", Instant.make(t0 + 60_000))
+      expect([yield* early.flush, yield* late.flush]).toEqual([1, 1])
+      const used = yield* process().lastUse("grant", world.workspace.id, "one")
+      expect(used).toBe(Instant.make(t0 + 60_000))
+    }))
 
   test("is one write for a use that is later than what is stored, and none for one that is not", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const flushed = Effect.fnUntraced(function* (at: number) {
-          const usage = usageOf(world)
-          usage.saw("client", world.workspace.id, "one", Instant.make(at))
-          const { insert, replace } = world.calls
-          insert.length = 0
-          replace.length = 0
-          expect(yield* usage.flush).toBe(1)
-          const used = yield* usageOf(world).lastUse("client", world.workspace.id, "one")
-          return [insert.length, replace.length, (used ?? 0) - t0]
-        })
-        expect(yield* flushed(t0 + 5)).toEqual([1, 0, 5])
-        expect(yield* flushed(t0 + 5)).toEqual([0, 0, 5])
-        expect(yield* flushed(t0 + 4)).toEqual([0, 0, 5])
-        expect(yield* flushed(t0 + 6)).toEqual([0, 1, 6])
-        const use = { id: "client:one", usedAt: start }
-        expect([usageKind.id(use), usageKind.owner(use)]).toEqual(["client:one", "usage"])
-        expect(usageKind.expiresAt(use)).toBe(later(start, 400 * 86_400_000))
-        expect(yield* usageOf(world).lastUse("client", world.workspace.id, "another")).toBeUndefined()
+    inWorld(function* (world) {
+      const flushed = Effect.fnUntraced(function* (at: number) {
+        const usage = usageOf(world)
+        usage.saw("client", world.workspace.id, "one", Instant.make(at))
+        const { insert, replace } = world.calls
+        insert.length = 0
+        replace.length = 0
+        expect(yield* usage.flush).toBe(1)
+        const used = yield* usageOf(world).lastUse("client", world.workspace.id, "one")
+        return [insert.length, replace.length, (used ?? 0) - t0]
       })
-    ))
+      expect(yield* flushed(t0 + 5)).toEqual([1, 0, 5])
+      expect(yield* flushed(t0 + 5)).toEqual([0, 0, 5])
+      expect(yield* flushed(t0 + 4)).toEqual([0, 0, 5])
+      expect(yield* flushed(t0 + 6)).toEqual([0, 1, 6])
+      const use = { id: "client:one", usedAt: start }
+      expect([usageKind.id(use), usageKind.owner(use)]).toEqual(["client:one", "usage"])
+      expect(usageKind.expiresAt(use)).toBe(later(start, 400 * 86_400_000))
+      expect(yield* usageOf(world).lastUse("client", world.workspace.id, "another")).toBeUndefined()
+    }))
 
   test("is done many at once, and a write that fails does not fail the others", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { begun, gate, refuses, usage, written } = heldWrites(world)
-        refuses.add("grant:g0")
-        const flush = yield* Effect.forkChild(Effect.result(usage.flush), { startImmediately: true })
-        expect(begun).toHaveLength(64)
-        yield* gate.open
-        expect((yield* Fiber.join(flush))._tag).toBe("Failure")
-        expect(yield* written).toBe(63)
-        refuses.clear()
-        expect(yield* usage.flush).toBe(37)
-        expect(yield* written).toBe(100)
-      })
-    ))
+    inWorld(function* (world) {
+      const { begun, gate, refuses, usage, written } = heldWrites(world)
+      refuses.add("grant:g0")
+      const flush = yield* Effect.forkChild(Effect.result(usage.flush), { startImmediately: true })
+      expect(begun).toHaveLength(64)
+      yield* gate.open
+      expect((yield* Fiber.join(flush))._tag).toBe("Failure")
+      expect(yield* written).toBe(63)
+      refuses.clear()
+      expect(yield* usage.flush).toBe(37)
+      expect(yield* written).toBe(100)
+    }))
 
   test("is done the next time where it is interrupted", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { gate, usage, written } = heldWrites(world)
-        const flush = yield* Effect.forkChild(usage.flush, { startImmediately: true })
-        yield* Fiber.interrupt(flush)
-        expect(yield* written).toBe(0)
-        yield* gate.open
-        expect(yield* usage.flush).toBe(100)
-        expect(yield* usage.flush).toBe(0)
-        expect(yield* written).toBe(100)
-      })
-    ))
+    inWorld(function* (world) {
+      const { gate, usage, written } = heldWrites(world)
+      const flush = yield* Effect.forkChild(usage.flush, { startImmediately: true })
+      yield* Fiber.interrupt(flush)
+      expect(yield* written).toBe(0)
+      yield* gate.open
+      expect(yield* usage.flush).toBe(100)
+      expect(yield* usage.flush).toBe(0)
+      expect(yield* written).toBe(100)
+    }))
 })
 
 const [here, there] = [WorkspaceId.make("here"), WorkspaceId.make("there")]

@@ -22,7 +22,7 @@ import { standardScopes } from "../../core/rules/Scope.ts"
 import type { OpenWorkspace } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { registerClient } from "../given/flow.ts"
-import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, realSignatures, type Steps, t0, theWorkspace, type World } from "../given/World.ts"
 
 const issuer = "https://login.example.com"
 const other = "https://other.example.com"
@@ -48,79 +48,70 @@ const inOpened = (
       readonly remove: (at: string) => Effect.Effect<unknown>
       readonly trusted: Effect.Effect<ReadonlyArray<string>>
     }
-  ) => Effect.Effect<void, unknown>
+  ) => Steps<void>
 ) =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const workspace = yield* opened(world)
-      const by = byOwner(world)
-      const told = <A, E>(of: Effect.Effect<A, E>) =>
-        Effect.match(of, { onSuccess: (value): unknown => value, onFailure: (fault) => fault })
-      yield* body(world, {
-        trust: (of) => told(trustIssuer(world.services, by, workspace, of)),
-        change: (of) => told(changeIssuer(world.services, by, workspace, of)),
-        remove: (at) => told(removeIssuer(world.services, by, workspace, at)),
-        trusted: Effect.orDie(
-          world.services.openings.trust(workspace, (all) => ({
-            next: undefined,
-            outcome: Result.succeed(all.map(asText))
-          }))
-        )
-      })
+  inWorld(function* (world) {
+    const workspace = yield* opened(world)
+    const by = byOwner(world)
+    const told = <A, E>(of: Effect.Effect<A, E>) =>
+      Effect.match(of, { onSuccess: (value): unknown => value, onFailure: (fault) => fault })
+    yield* body(world, {
+      trust: (of) => told(trustIssuer(world.services, by, workspace, of)),
+      change: (of) => told(changeIssuer(world.services, by, workspace, of)),
+      remove: (at) => told(removeIssuer(world.services, by, workspace, at)),
+      trusted: Effect.orDie(
+        world.services.openings.trust(workspace, (all) => ({
+          next: undefined,
+          outcome: Result.succeed(all.map(asText))
+        }))
+      )
     })
-  )
+  })
 
 describe("the issuers that an owner trusts", () => {
   test("are trusted once, changed and removed, each for itself, and told to the audit", () =>
-    inOpened((world, { change, remove, trust, trusted }) =>
-      Effect.gen(function* () {
-        yield* trust(typed(issuer))
-        yield* trust(typed(other))
-        expect(yield* trust(typed(issuer))).toEqual(new BadIssuer({ reason: "trusted" }))
-        expect(yield* trusted).toEqual([`${issuer} known`, `${other} known`])
-        expect(yield* change(typed(other, { people: "made" }))).toMatchObject({ issuer: other, people: "made" })
-        expect(yield* change(typed("https://nobody.example.com"))).toBeUndefined()
-        expect(yield* trusted).toEqual([`${issuer} known`, `${other} made`])
-        expect([yield* remove("https://nobody.example.com"), yield* remove(issuer), yield* remove(issuer)]).toEqual([
-          false,
-          true,
-          false
-        ])
-        expect(yield* trusted).toEqual([`${other} made`])
-        const by = "command line"
-        expect(told(world, "Issuer")).toEqual([
-          { _tag: "IssuerTrusted", issuer, by },
-          { _tag: "IssuerTrusted", issuer: other, by },
-          { _tag: "IssuerChanged", issuer: other, by },
-          { _tag: "IssuerRemoved", issuer, by }
-        ])
-      })
-    ))
+    inOpened(function* (world, { change, remove, trust, trusted }) {
+      yield* trust(typed(issuer))
+      yield* trust(typed(other))
+      expect(yield* trust(typed(issuer))).toEqual(new BadIssuer({ reason: "trusted" }))
+      expect(yield* trusted).toEqual([`${issuer} known`, `${other} known`])
+      expect(yield* change(typed(other, { people: "made" }))).toMatchObject({ issuer: other, people: "made" })
+      expect(yield* change(typed("https://nobody.example.com"))).toBeUndefined()
+      expect(yield* trusted).toEqual([`${issuer} known`, `${other} made`])
+      expect([yield* remove("https://nobody.example.com"), yield* remove(issuer), yield* remove(issuer)]).toEqual([
+        false,
+        true,
+        false
+      ])
+      expect(yield* trusted).toEqual([`${other} made`])
+      const by = "command line"
+      expect(told(world, "Issuer")).toEqual([
+        { _tag: "IssuerTrusted", issuer, by },
+        { _tag: "IssuerTrusted", issuer: other, by },
+        { _tag: "IssuerChanged", issuer: other, by },
+        { _tag: "IssuerRemoved", issuer, by }
+      ])
+    }))
 
   test("end what they brought where their keys are others, and go on where they are the same", () =>
-    inOpened((_, { change, trust }) =>
-      Effect.gen(function* () {
-        expect(yield* trust(typed(issuer))).toMatchObject({ since: t0 })
-        yield* TestClock.adjust("1 minute")
-        expect(yield* change(typed(issuer, { people: "made" }))).toMatchObject({ since: t0 })
-        expect(yield* change(typed(issuer, { jwksUri: `${issuer}/others` }))).toMatchObject({ since: t0 + 60_000 })
-      })
-    ))
+    inOpened(function* (_, { change, trust }) {
+      expect(yield* trust(typed(issuer))).toMatchObject({ since: t0 })
+      yield* TestClock.adjust("1 minute")
+      expect(yield* change(typed(issuer, { people: "made" }))).toMatchObject({ since: t0 })
+      expect(yield* change(typed(issuer, { jwksUri: `${issuer}/others` }))).toMatchObject({ since: t0 + 60_000 })
+    }))
 
   test("are twenty at most, beside those that are configured, of which none is trusted twice", () =>
-    inOpened((world, { trust, trusted }) =>
-      Effect.gen(function* () {
-        for (let at = 0; at < 20; at++)
-          expect(yield* trust(typed(`${issuer}/${at}`))).toMatchObject({ people: "known" })
-        expect(yield* trust(typed(issuer))).toEqual(new BadIssuer({ reason: "full" }))
-        expect(yield* trusted).toHaveLength(20)
-        const configured = Result.getOrThrow(readIssuer(typed(other), theWorkspace, standardScopes))
-        const workspace = { ...(yield* opened(world)), trustedIssuers: [configured] }
-        const refused = yield* Effect.flip(trustIssuer(world.services, byOwner(world), workspace, typed(other)))
-        expect(refused).toEqual(new BadIssuer({ reason: "trusted" }))
-        expect(told(world, "Issuer")).toHaveLength(20)
-      })
-    ))
+    inOpened(function* (world, { trust, trusted }) {
+      for (let at = 0; at < 20; at++) expect(yield* trust(typed(`${issuer}/${at}`))).toMatchObject({ people: "known" })
+      expect(yield* trust(typed(issuer))).toEqual(new BadIssuer({ reason: "full" }))
+      expect(yield* trusted).toHaveLength(20)
+      const configured = Result.getOrThrow(readIssuer(typed(other), theWorkspace, standardScopes))
+      const workspace = { ...(yield* opened(world)), trustedIssuers: [configured] }
+      const refused = yield* Effect.flip(trustIssuer(world.services, byOwner(world), workspace, typed(other)))
+      expect(refused).toEqual(new BadIssuer({ reason: "trusted" }))
+      expect(told(world, "Issuer")).toHaveLength(20)
+    }))
 
   const read = (more: Partial<IssuerTyped>) => readIssuer(typed(issuer, more), theWorkspace, standardScopes)
 
@@ -249,42 +240,40 @@ describe("an owner's signing keys", () => {
 
   test("are rotated where something was signed and none waits, and each new one is on record", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { services, workspace } = world
-          const rotate = rotateSigningKeys(services, byOwner(world), workspace)
-          expect(yield* rotate).toBeUndefined()
-          const now = yield* currentInstant
-          yield* services.signing.ready(workspace, { algorithm: "ES256", life: 60_000 }, now)
-          const first = yield* rotate
-          expect(first?.keys).toHaveLength(2)
-          expect(yield* rotate).toEqual(first)
-          expect(changes(world)).toEqual([`command line rotated ${first?.keys[1]?.kid}`])
-        }),
+      function* (world) {
+        const { services, workspace } = world
+        const rotate = rotateSigningKeys(services, byOwner(world), workspace)
+        expect(yield* rotate).toBeUndefined()
+        const now = yield* currentInstant
+        yield* services.signing.ready(workspace, { algorithm: "ES256", life: 60_000 }, now)
+        const first = yield* rotate
+        expect(first?.keys).toHaveLength(2)
+        expect(yield* rotate).toEqual(first)
+        expect(changes(world)).toEqual([`command line rotated ${first?.keys[1]?.kid}`])
+      },
       { signatures: realSignatures }
     ))
 
   test("go once nothing lives that they signed, or at once where others may have them, and what stays is not on record", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { services, workspace } = world
-          const now = yield* currentInstant
-          yield* services.signing.ready(workspace, { algorithm: "ES256", life: 60_000 }, now)
-          const keys = yield* rotateSigningKeys(services, byOwner(world), workspace)
-          const [current = "", next = ""] = (keys?.keys ?? []).map(({ kid }) => kid)
-          const retire = (kid: string, how: "expired" | "compromised") =>
-            retireSigningKey(services, byOwner(world), workspace, kid, how)
-          world.audit.length = 0
-          expect(yield* retire("nobody's", "expired")).toBe("unknown")
-          expect(yield* retire(current, "expired")).toBe("signs")
-          expect(changes(world)).toEqual([])
-          expect(yield* retire(next, "expired")).toBe("retired")
-          expect(yield* retire(current, "compromised")).toBe("retired")
-          expect(changes(world)).toEqual([`command line retired ${next}`, `command line withdrawn ${current}`])
-          expect(yield* retire(current, "compromised")).toBe("unknown")
-          expect(changes(world)).toHaveLength(2)
-        }),
+      function* (world) {
+        const { services, workspace } = world
+        const now = yield* currentInstant
+        yield* services.signing.ready(workspace, { algorithm: "ES256", life: 60_000 }, now)
+        const keys = yield* rotateSigningKeys(services, byOwner(world), workspace)
+        const [current = "", next = ""] = (keys?.keys ?? []).map(({ kid }) => kid)
+        const retire = (kid: string, how: "expired" | "compromised") =>
+          retireSigningKey(services, byOwner(world), workspace, kid, how)
+        world.audit.length = 0
+        expect(yield* retire("nobody's", "expired")).toBe("unknown")
+        expect(yield* retire(current, "expired")).toBe("signs")
+        expect(changes(world)).toEqual([])
+        expect(yield* retire(next, "expired")).toBe("retired")
+        expect(yield* retire(current, "compromised")).toBe("retired")
+        expect(changes(world)).toEqual([`command line retired ${next}`, `command line withdrawn ${current}`])
+        expect(yield* retire(current, "compromised")).toBe("unknown")
+        expect(changes(world)).toHaveLength(2)
+      },
       { signatures: realSignatures }
     ))
 })

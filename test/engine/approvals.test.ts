@@ -27,21 +27,17 @@ const rows: ReadonlyArray<readonly [name: string, acts: ReadonlyArray<Act>, beco
 
 for (const [name, acts, becomes] of rows) {
   test(`an approval ${name}`, () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        for (const act of acts) yield* act(world)
-        expect((yield* world.services.grants.approvalOf(world.workspace, id))._tag).toBe(becomes)
-      })
-    ))
+    inWorld(function* (world) {
+      for (const act of acts) yield* act(world)
+      expect((yield* world.services.grants.approvalOf(world.workspace, id))._tag).toBe(becomes)
+    }))
 }
 
 test("an approval that waits has the code that it began with, and begins no second time", () =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const code = yield* begun(world)
-      expect(yield* world.services.grants.approvalOf(world.workspace, id)).toEqual({ _tag: "Waiting", code })
-      expect((yield* Effect.flip(begun(world)))._tag).toBe("Conflict")
-      expect(yield* takenBack(world)).toBe("withdrawn")
-      expect(yield* takenBack(world)).toBe("was_over")
-    })
-  ))
+  inWorld(function* (world) {
+    const code = yield* begun(world)
+    expect(yield* world.services.grants.approvalOf(world.workspace, id)).toEqual({ _tag: "Waiting", code })
+    expect((yield* Effect.flip(begun(world)))._tag).toBe("Conflict")
+    expect(yield* takenBack(world)).toBe("withdrawn")
+    expect(yield* takenBack(world)).toBe("was_over")
+  }))

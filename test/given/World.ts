@@ -223,8 +223,11 @@ const workspacesOf = ({ find, resolve, workspaces }: WorldOptions): Layer.Layer<
   return workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(workspaces)
 }
 
+/** What a test does: an effect, or the steps of one as a generator yields them. */
+export type Steps<A> = Effect.Effect<A, unknown> | Effect.fn.Return<A, unknown>
+
 /** Runs a test's body in a new world. */
-export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}): Promise<A> => {
+export const inWorld = <A>(body: (world: World) => Steps<A>, options: WorldOptions = {}): Promise<A> => {
   const audit: Array<AuditEntry> = []
   const log: Array<string> = []
   const calls: Calls = { get: [], insert: [], replace: [], remove: [], list: [] }

@@ -9,7 +9,7 @@ import { ResourceRegistry } from "../../core/rules/Resource.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { byOwner } from "./auditContext.ts"
 import { type TestClient, tokenRequest, type Values } from "./flow.ts"
-import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "./World.ts"
+import { inWorld, realSignatures, type Steps, t0, theWorkspace, type World, type WorldOptions } from "./World.ts"
 
 /** The issuer whose assertions of who a person is an owner trusts. */
 export const login = "https://login.acme.example"
@@ -81,16 +81,15 @@ export const grantsOf = (world: World, user = "alice") =>
   )
 
 /** A server whose owner trusts `login`, on these terms, and its client. */
-export const inCompany = <A, E>(
-  body: (scene: { readonly world: World; readonly client: TestClient }) => Effect.Effect<A, E>,
+export const inCompany = <A>(
+  body: (scene: { readonly world: World; readonly client: TestClient }) => Steps<A>,
   more: object = {},
   options: WorldOptions = {}
 ) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        yield* trust(world, more, options.resolve === undefined ? world.workspace : withOrders)
-        return yield* body({ world, client: yield* enterprise(world) })
-      }),
+    function* (world) {
+      yield* trust(world, more, options.resolve === undefined ? world.workspace : withOrders)
+      return yield* body({ world, client: yield* enterprise(world) })
+    },
     { signatures: realSignatures, ...options }
   )

@@ -329,39 +329,38 @@ describe("a guarded route takes a bound token with its key alone (RFC 9449 §7)"
 
   test("in an Effect program, by the guard of `Tessera`", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { id, secret } = yield* registerClient(world, {
-            grant_types: ["client_credentials"],
-            redirect_uris: [],
-            token_endpoint_auth_method: "client_secret_post"
-          })
-          const tokenBy = (headers: Readonly<Record<string, string>>) =>
-            Effect.map(
-              world.send("POST", "/oauth/token", {
-                headers: { ...formHeaders, ...headers },
-                body: form({ grant_type: "client_credentials", client_id: id, client_secret: secret })
-              }),
-              (answer) => text(jsonOf(answer).access_token)
-            )
-          const tokens = { bound: yield* tokenBy({ dpop: yield* tokenProof(ada) }), bare: yield* tokenBy({}) }
-          const told = Effect.fnUntraced(function* (headers: Headers, asks: object, query = "") {
-            const guarded = yield* world.guard(`/api/local${query}`, { ...needs, ...asks }, Object.fromEntries(headers))
-            if (guarded._tag === "Admitted") return { status: 200, names: false }
-            const { response } = guarded
-            return { status: response.status, names: namesDpop(header(response, "www-authenticate")) }
-          })
-          const sent = (how: Call) => Effect.promise(() => headersOf(theWorkspace.issuer, "/api/local", tokens, how))
-          for (const [what, how, status] of rows) {
-            const answer = yield* told(yield* sent(how), {}, how.query)
-            expect([what, answer]).toEqual([what, { status, names: status === 401 }])
-          }
-          const once = yield* sent({})
-          expect([(yield* told(once, {})).status, (yield* told(once, {})).status]).toEqual([200, 401])
-          const bare = yield* sent({ token: "bare", scheme: "Bearer", by: null })
-          expect([(yield* told(bare, {})).status, (yield* told(bare, required)).status]).toEqual([200, 401])
-          expect((yield* told(yield* sent({}), required)).status).toBe(200)
-        }),
+      function* (world) {
+        const { id, secret } = yield* registerClient(world, {
+          grant_types: ["client_credentials"],
+          redirect_uris: [],
+          token_endpoint_auth_method: "client_secret_post"
+        })
+        const tokenBy = (headers: Readonly<Record<string, string>>) =>
+          Effect.map(
+            world.send("POST", "/oauth/token", {
+              headers: { ...formHeaders, ...headers },
+              body: form({ grant_type: "client_credentials", client_id: id, client_secret: secret })
+            }),
+            (answer) => text(jsonOf(answer).access_token)
+          )
+        const tokens = { bound: yield* tokenBy({ dpop: yield* tokenProof(ada) }), bare: yield* tokenBy({}) }
+        const told = Effect.fnUntraced(function* (headers: Headers, asks: object, query = "") {
+          const guarded = yield* world.guard(`/api/local${query}`, { ...needs, ...asks }, Object.fromEntries(headers))
+          if (guarded._tag === "Admitted") return { status: 200, names: false }
+          const { response } = guarded
+          return { status: response.status, names: namesDpop(header(response, "www-authenticate")) }
+        })
+        const sent = (how: Call) => Effect.promise(() => headersOf(theWorkspace.issuer, "/api/local", tokens, how))
+        for (const [what, how, status] of rows) {
+          const answer = yield* told(yield* sent(how), {}, how.query)
+          expect([what, answer]).toEqual([what, { status, names: status === 401 }])
+        }
+        const once = yield* sent({})
+        expect([(yield* told(once, {})).status, (yield* told(once, {})).status]).toEqual([200, 401])
+        const bare = yield* sent({ token: "bare", scheme: "Bearer", by: null })
+        expect([(yield* told(bare, {})).status, (yield* told(bare, required)).status]).toEqual([200, 401])
+        expect((yield* told(yield* sent({}), required)).status).toBe(200)
+      },
       { signatures: realSignatures }
     ))
 })

@@ -161,19 +161,18 @@ test("every answer has an id of its own, of 64 random bits, and many are drawn a
     }
   }
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const ids: Array<string> = []
-        drawn.length = 0
-        for (let request = 0; request < 100; request++) {
-          ids.push(text(header(yield* world.send("GET", "/nowhere"), "x-request-id")))
-          const guarded = yield* world.guard("/x", { scopes: ["api"] }, {})
-          if (guarded._tag === "Refused") ids.push(text(header(guarded.response, "x-request-id")))
-        }
-        expect(ids.filter((id) => !/^[0-9a-f]{16}$/.test(id))).toEqual([])
-        expect(new Set(ids).size).toBe(200)
-        expect(drawn).toEqual([512, 512, 512, 512])
-      }),
+    function* (world) {
+      const ids: Array<string> = []
+      drawn.length = 0
+      for (let request = 0; request < 100; request++) {
+        ids.push(text(header(yield* world.send("GET", "/nowhere"), "x-request-id")))
+        const guarded = yield* world.guard("/x", { scopes: ["api"] }, {})
+        if (guarded._tag === "Refused") ids.push(text(header(guarded.response, "x-request-id")))
+      }
+      expect(ids.filter((id) => !/^[0-9a-f]{16}$/.test(id))).toEqual([])
+      expect(new Set(ids).size).toBe(200)
+      expect(drawn).toEqual([512, 512, 512, 512])
+    },
     { entropy }
   )
 })

@@ -12,49 +12,43 @@ const exhausted = Layer.succeed(Limiter, {
 
 describe("an authorization request that leads nowhere", () => {
   test("shows developers which redirect_uri was sent, spelled out, and never sends a browser there", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const sent = 'https://evil.example/<b>"\u202e'
-        const page = yield* world.send("GET", authorizeTarget(client, { redirect_uri: sent }))
-        expect(page.status).toBe(400)
-        expect(header(page, "location")).toBeUndefined()
-        expect(pageName(page)).toBe("error-redirect-uri-mismatch")
-        expect(page.body).toContain("https://evil.example/&lt;b&gt;&quot;\\u{202e}")
-        expect(page.body).toContain(client.id)
-        expect(page.body).not.toContain("<b>")
-        expect(page.body).not.toContain('href="https://evil.example')
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const sent = 'https://evil.example/<b>"\u202e'
+      const page = yield* world.send("GET", authorizeTarget(client, { redirect_uri: sent }))
+      expect(page.status).toBe(400)
+      expect(header(page, "location")).toBeUndefined()
+      expect(pageName(page)).toBe("error-redirect-uri-mismatch")
+      expect(page.body).toContain("https://evil.example/&lt;b&gt;&quot;\\u{202e}")
+      expect(page.body).toContain(client.id)
+      expect(page.body).not.toContain("<b>")
+      expect(page.body).not.toContain('href="https://evil.example')
+    }))
 
   test("says of each fault what it is", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const said: ReadonlyArray<readonly [string, string]> = [
-          ["/oauth/authorize", "bad-request"],
-          [`/oauth/authorize?client_id=${client.id}&client_id=x`, "bad-request"],
-          [`/oauth/authorize?client_id=${client.id}`, "bad-request"],
-          [`/oauth/authorize?client_id=${client.id}&redirect_uri=a&redirect_uri=b`, "bad-request"],
-          [authorizeTarget({ ...client, id: "A".repeat(22) }), "unknown-client"]
-        ]
-        for (const [target, name] of said) {
-          const page = yield* world.send("GET", target)
-          expect(page.status).toBe(400)
-          expect(pageName(page)).toBe(`error-${name}`)
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const said: ReadonlyArray<readonly [string, string]> = [
+        ["/oauth/authorize", "bad-request"],
+        [`/oauth/authorize?client_id=${client.id}&client_id=x`, "bad-request"],
+        [`/oauth/authorize?client_id=${client.id}`, "bad-request"],
+        [`/oauth/authorize?client_id=${client.id}&redirect_uri=a&redirect_uri=b`, "bad-request"],
+        [authorizeTarget({ ...client, id: "A".repeat(22) }), "unknown-client"]
+      ]
+      for (const [target, name] of said) {
+        const page = yield* world.send("GET", target)
+        expect(page.status).toBe(400)
+        expect(pageName(page)).toBe(`error-${name}`)
+      }
+    }))
 
   test("says that no client is known by its address where this server fetches nothing", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = { ...(yield* registerClient(world)), id: "https://app.example/client.json" }
-        const page = yield* world.send("GET", authorizeTarget(client))
-        expect([page.status, pageName(page)]).toEqual([400, "error-unknown-client"])
-        expect(world.log.join("")).not.toContain("a defect")
-      })
-    ))
+    inWorld(function* (world) {
+      const client = { ...(yield* registerClient(world)), id: "https://app.example/client.json" }
+      const page = yield* world.send("GET", authorizeTarget(client))
+      expect([page.status, pageName(page)]).toEqual([400, "error-unknown-client"])
+      expect(world.log.join("")).not.toContain("a defect")
+    }))
 })
 
 const approve = (world: World) =>
@@ -67,15 +61,14 @@ const approve = (world: World) =>
 describe("a page about a refusal", () => {
   test("says once when to come back after too many requests", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const page = yield* approve(world)
-          expect(page.status).toBe(429)
-          expect(page.headers.filter(([name]) => name === "retry-after")).toEqual([["retry-after", "17"]])
-          expect(pageName(page)).toBe("rate-limited")
-          expect(page.body).toContain("17")
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "TooManyRequests", reason: "account" })
-        }),
+      function* (world) {
+        const page = yield* approve(world)
+        expect(page.status).toBe(429)
+        expect(page.headers.filter(([name]) => name === "retry-after")).toEqual([["retry-after", "17"]])
+        expect(pageName(page)).toBe("rate-limited")
+        expect(page.body).toContain("17")
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "TooManyRequests", reason: "account" })
+      },
       { limiter: exhausted }
     ))
 
@@ -96,38 +89,32 @@ describe("a page about a refusal", () => {
   })
 
   test("is for a client that takes pages, and any other is told in JSON that there is nothing", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        for (const accept of ["application/json", "*/*", "", undefined]) {
-          const headers: Record<string, string> = accept === undefined ? {} : { accept }
-          const answer = yield* world.send("GET", "/nowhere", { headers })
-          expect([answer.status, header(answer, "content-type")]).toEqual([404, "application/json"])
-          expect(jsonOf(answer).error).toBe("not_found")
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      for (const accept of ["application/json", "*/*", "", undefined]) {
+        const headers: Record<string, string> = accept === undefined ? {} : { accept }
+        const answer = yield* world.send("GET", "/nowhere", { headers })
+        expect([answer.status, header(answer, "content-type")]).toEqual([404, "application/json"])
+        expect(jsonOf(answer).error).toBe("not_found")
+      }
+    }))
 
   test("carries the request's id and the way on", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const page = yield* world.send("GET", "/nowhere", { headers: { accept: "text/html" } })
-        expect(page.status).toBe(404)
-        expect(page.body).toContain(header(page, "x-request-id") ?? "no id")
-        expect(page.body).toContain('href="/"')
-      })
-    ))
+    inWorld(function* (world) {
+      const page = yield* world.send("GET", "/nowhere", { headers: { accept: "text/html" } })
+      expect(page.status).toBe(404)
+      expect(page.body).toContain(header(page, "x-request-id") ?? "no id")
+      expect(page.body).toContain('href="/"')
+    }))
 
   test("of consent does not lead to a page that only applications open", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const page = yield* world.send("POST", "/consent", {
-          as: "alice",
-          headers: formHeaders,
-          body: form({ request: "a=b", ticket: "t", decision: "approve", csrf: "no" })
-        })
-        expect(page.status).toBe(403)
-        expect(pageName(page)).toBe("error-form-expired")
-        expect(page.body).not.toContain('href="/consent"')
+    inWorld(function* (world) {
+      const page = yield* world.send("POST", "/consent", {
+        as: "alice",
+        headers: formHeaders,
+        body: form({ request: "a=b", ticket: "t", decision: "approve", csrf: "no" })
       })
-    ))
+      expect(page.status).toBe(403)
+      expect(pageName(page)).toBe("error-form-expired")
+      expect(page.body).not.toContain('href="/consent"')
+    }))
 })

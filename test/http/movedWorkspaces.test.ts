@@ -81,81 +81,75 @@ const documents = ["/.well-known/oauth-authorization-server", "/.well-known/oaut
 describe("over HTTP", () => {
   test("a server whose workspace is another's answers 503 where it needs the store, and says why in its log", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { entropy, storage } = world.services
-          const audit = { record: () => Effect.void }
-          yield* makeOpenings({ storage, entropy, audit, staleness }, neverMoves).open(staging)
-          const registration = yield* world.send("POST", "/oauth/register", { body: "{}" })
-          expect(registration.status).toBe(503)
-          expect(registration.body).not.toContain(staging.issuer)
-          expect(world.log.join("\n")).toContain(staging.issuer)
-          const guarded = yield* world.guard("/orders", { scopes: [] }, { authorization: "Bearer x" })
-          expect(guarded).toMatchObject({ _tag: "Refused", response: { status: 503 } })
-          expect((yield* world.send("GET", "/.well-known/oauth-authorization-server")).status).toBe(200)
-          yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
-          yield* registerClient(world)
-        }),
+      function* (world) {
+        const { entropy, storage } = world.services
+        const audit = { record: () => Effect.void }
+        yield* makeOpenings({ storage, entropy, audit, staleness }, neverMoves).open(staging)
+        const registration = yield* world.send("POST", "/oauth/register", { body: "{}" })
+        expect(registration.status).toBe(503)
+        expect(registration.body).not.toContain(staging.issuer)
+        expect(world.log.join("\n")).toContain(staging.issuer)
+        const guarded = yield* world.guard("/orders", { scopes: [] }, { authorization: "Bearer x" })
+        expect(guarded).toMatchObject({ _tag: "Refused", response: { status: 503 } })
+        expect((yield* world.send("GET", "/.well-known/oauth-authorization-server")).status).toBe(200)
+        yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
+        yield* registerClient(world)
+      },
       { unopened: true }
     ))
 
   test("a server that runs while its workspace moves stops to serve it: two issuers never share what it holds for long", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { entropy, storage } = world.services
-        const client = yield* registerClient(world)
-        const tokens = yield* signInToApp(world, client)
-        const code = yield* codeFor(world, client)
-        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
-        yield* TestClock.adjust(staleness)
-        const guarded = (token: string) => world.guard("/orders", { scopes: [] }, { authorization: `Bearer ${token}` })
-        expect(yield* guarded(tokens.access)).toMatchObject({ _tag: "Refused", response: { status: 503 } })
-        expect((yield* companies(world, tokens.access)).status).toBe(503)
-        expect((yield* redeem(world, client, code)).status).toBe(503)
-        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(503)
-        expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(503)
-        expect((yield* world.send("GET", "/readyz")).status).toBe(503)
-        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(503)
-        expect((yield* world.send("GET", "/healthz")).status).toBe(200)
-        const said = world.log.filter((line) => line.includes("serves that workspace no more"))
-        expect(said).toHaveLength(1)
-        expect(said[0]).toContain(staging.issuer)
-        expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
-        yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
-        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
-        expect((yield* companies(world, tokens.access)).status).toBe(200)
-        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(200)
-      })
-    ))
+    inWorld(function* (world) {
+      const { entropy, storage } = world.services
+      const client = yield* registerClient(world)
+      const tokens = yield* signInToApp(world, client)
+      const code = yield* codeFor(world, client)
+      yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
+      yield* TestClock.adjust(staleness)
+      const guarded = (token: string) => world.guard("/orders", { scopes: [] }, { authorization: `Bearer ${token}` })
+      expect(yield* guarded(tokens.access)).toMatchObject({ _tag: "Refused", response: { status: 503 } })
+      expect((yield* companies(world, tokens.access)).status).toBe(503)
+      expect((yield* redeem(world, client, code)).status).toBe(503)
+      expect((yield* refresh(world, client, tokens.refresh)).status).toBe(503)
+      expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(503)
+      expect((yield* world.send("GET", "/readyz")).status).toBe(503)
+      for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(503)
+      expect((yield* world.send("GET", "/healthz")).status).toBe(200)
+      const said = world.log.filter((line) => line.includes("serves that workspace no more"))
+      expect(said).toHaveLength(1)
+      expect(said[0]).toContain(staging.issuer)
+      expect(yield* issuerOf(storage, production.id)).toBe(staging.issuer)
+      yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
+      for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
+      expect((yield* companies(world, tokens.access)).status).toBe(200)
+      expect((yield* refresh(world, client, tokens.refresh)).status).toBe(200)
+    }))
 
   test("a store that is away does not say that the workspace moved: what needs nothing of it is answered", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        yield* registerClient(world)
-        yield* TestClock.adjust(staleness)
-        world.away.add("get workspace")
-        expect((yield* world.send("GET", "/readyz")).status).toBe(200)
-        for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
-        yield* registerClient(world)
-      })
-    ))
+    inWorld(function* (world) {
+      yield* registerClient(world)
+      yield* TestClock.adjust(staleness)
+      world.away.add("get workspace")
+      expect((yield* world.send("GET", "/readyz")).status).toBe(200)
+      for (const document of documents) expect((yield* world.send("GET", document)).status).toBe(200)
+      yield* registerClient(world)
+    }))
 
   test("the first request opens the workspace, and no later one asks the store for it", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          // Its documents tell what owners listed, and neither need the store nor open anything in it.
-          for (const reads of [["workspace"], []]) {
-            world.calls.get.length = 0
-            expect((yield* world.send("GET", "/.well-known/oauth-protected-resource")).status).toBe(200)
-            expect(Object.values(world.calls).flat()).toEqual(reads)
-          }
-          yield* registerClient(world)
-          expect(world.calls.insert).toContain("workspace")
-          for (const made of Object.values(world.calls)) made.length = 0
-          yield* registerClient(world)
-          expect(Object.values(world.calls).flat()).not.toContain("workspace")
-        }),
+      function* (world) {
+        // Its documents tell what owners listed, and neither need the store nor open anything in it.
+        for (const reads of [["workspace"], []]) {
+          world.calls.get.length = 0
+          expect((yield* world.send("GET", "/.well-known/oauth-protected-resource")).status).toBe(200)
+          expect(Object.values(world.calls).flat()).toEqual(reads)
+        }
+        yield* registerClient(world)
+        expect(world.calls.insert).toContain("workspace")
+        for (const made of Object.values(world.calls)) made.length = 0
+        yield* registerClient(world)
+        expect(Object.values(world.calls).flat()).not.toContain("workspace")
+      },
       { unopened: true }
     ))
 
@@ -163,20 +157,19 @@ describe("over HTTP", () => {
     Promise.all(
       [true, false].map((lived) =>
         inWorld(
-          (world) =>
-            Effect.gen(function* () {
-              if (lived) yield* aClient(world.storage)
-              const client = yield* registerClient(world)
-              const tokens = yield* signInToApp(world, client)
-              const old = sealedBefore(world, tokens.access)
-              expect(old).not.toBe(tokens.access)
-              const guarded = yield* world.guard("/orders", { scopes: [] }, bearing(old))
-              expect(guarded._tag).toBe(lived ? "Admitted" : "Refused")
-              expect((yield* companies(world, old)).status).toBe(lived ? 200 : 401)
-              const refreshed = yield* refresh(world, client, sealedBefore(world, tokens.refresh))
-              expect(refreshed.status).toBe(lived ? 200 : 400)
-              if (lived) expect((yield* companies(world, text(jsonOf(refreshed).access_token))).status).toBe(200)
-            }),
+          function* (world) {
+            if (lived) yield* aClient(world.storage)
+            const client = yield* registerClient(world)
+            const tokens = yield* signInToApp(world, client)
+            const old = sealedBefore(world, tokens.access)
+            expect(old).not.toBe(tokens.access)
+            const guarded = yield* world.guard("/orders", { scopes: [] }, bearing(old))
+            expect(guarded._tag).toBe(lived ? "Admitted" : "Refused")
+            expect((yield* companies(world, old)).status).toBe(lived ? 200 : 401)
+            const refreshed = yield* refresh(world, client, sealedBefore(world, tokens.refresh))
+            expect(refreshed.status).toBe(lived ? 200 : 400)
+            if (lived) expect((yield* companies(world, text(jsonOf(refreshed).access_token))).status).toBe(200)
+          },
           { unopened: true }
         )
       )

@@ -50,14 +50,13 @@ test.each([
   ["is stopped", Effect.interrupt, 503, "temporarily_unavailable"]
 ] as const)("a host's route that %s is told as that, and in the log as a fault is", (_, ending, status, error) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const response = yield* world.send("GET", "/ends")
-        expect([response.status, jsonOf(response).error]).toEqual([status, error])
-        const id = header(response, "x-request-id") ?? "no id"
-        const line = expect.stringMatching(new RegExp(`a defect.*${id}.*/ends.*on purpose`, "s")) as unknown as string
-        expect(world.log).toEqual(status === 500 ? [line] : [])
-      }),
+    function* (world) {
+      const response = yield* world.send("GET", "/ends")
+      expect([response.status, jsonOf(response).error]).toEqual([status, error])
+      const id = header(response, "x-request-id") ?? "no id"
+      const line = expect.stringMatching(new RegExp(`a defect.*${id}.*/ends.*on purpose`, "s")) as unknown as string
+      expect(world.log).toEqual(status === 500 ? [line] : [])
+    },
     {
       endpoints: [
         { path: "/ends", match: "exact", methods: { GET: page(() => () => ending) }, errors: "oauth", cors: false }

@@ -64,63 +64,55 @@ const wireOf = (response: Parameters<typeof jsonOf>[0]) => [response.status, jso
 
 describe("a client authentication that a host adds as a row", () => {
   test("is registered, told as registered, and good at each endpoint that clients call", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const made = yield* postRegistration(world, {
-            token_endpoint_auth_method: "toy_note",
-            toy_key: "k",
-            grant_types: ["client_credentials"]
-          })
-          const told = jsonOf(made)
-          expect([made.status, told.token_endpoint_auth_method, told.toy_key]).toEqual([201, "toy_note", "k"])
-          expect(Object.keys(told).filter((name) => name.startsWith("client_secret"))).toEqual([])
-          const client_id = text(told.client_id)
-          const client_note = toySignature("k", client_id)
-          const answer = yield* ask(world, { client_id, client_note })
-          expect(answer.status).toBe(200)
-          const token = text(jsonOf(answer).access_token)
-          for (const [path, expected] of [
-            ["/oauth/introspect", { active: true }],
-            ["/oauth/revoke", {}],
-            ["/oauth/introspect", { active: false }]
-          ] as const) {
-            const body = form({ token, client_id, client_note })
-            expect(jsonOf(yield* world.send("POST", path, { headers: formHeaders, body }))).toMatchObject(expected)
-          }
-        }),
-      withNote
-    ))
+    inWorld(function* (world) {
+      const made = yield* postRegistration(world, {
+        token_endpoint_auth_method: "toy_note",
+        toy_key: "k",
+        grant_types: ["client_credentials"]
+      })
+      const told = jsonOf(made)
+      expect([made.status, told.token_endpoint_auth_method, told.toy_key]).toEqual([201, "toy_note", "k"])
+      expect(Object.keys(told).filter((name) => name.startsWith("client_secret"))).toEqual([])
+      const client_id = text(told.client_id)
+      const client_note = toySignature("k", client_id)
+      const answer = yield* ask(world, { client_id, client_note })
+      expect(answer.status).toBe(200)
+      const token = text(jsonOf(answer).access_token)
+      for (const [path, expected] of [
+        ["/oauth/introspect", { active: true }],
+        ["/oauth/revoke", {}],
+        ["/oauth/introspect", { active: false }]
+      ] as const) {
+        const body = form({ token, client_id, client_note })
+        expect(jsonOf(yield* world.send("POST", path, { headers: formHeaders, body }))).toMatchObject(expected)
+      }
+    }, withNote))
 
   test("proves nothing by another key, of another client, beside another method or without being shown", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { id } = yield* registerNote(world)
-          const other = yield* registerNote(world)
-          const note = toySignature("k", id)
-          const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
-            { client_id: id, client_note: toySignature("other", id) },
-            { client_id: id, client_note: toySignature("k", other.id) },
-            { client_id: "unknown", client_note: toySignature("k", "unknown") },
-            { client_id: id },
-            { client_note: note },
-            { client_id: id, client_secret: note }
-          ]
-          for (const fields of bad) expect(wireOf(yield* ask(world, fields))).toEqual([401, "invalid_client"])
-          const basic = `Basic ${btoa(`${id}:x`)}`
-          for (const [fields, headers] of [
-            [{ client_id: id, client_note: note, client_secret: "x" }, {}],
-            [{ client_id: id, client_note: note }, { authorization: basic }]
-          ] as const) {
-            expect(wireOf(yield* ask(world, fields, headers))).toEqual([400, "invalid_request"])
-          }
-          const secret = yield* registerClient(world, { grant_types: ["client_credentials"] })
-          const shown = { client_id: secret.id, client_note: toySignature("k", secret.id) }
-          expect(wireOf(yield* ask(world, shown))).toEqual([401, "invalid_client"])
-        }),
-      withNote
-    ))
+    inWorld(function* (world) {
+      const { id } = yield* registerNote(world)
+      const other = yield* registerNote(world)
+      const note = toySignature("k", id)
+      const bad: ReadonlyArray<Readonly<Record<string, string>>> = [
+        { client_id: id, client_note: toySignature("other", id) },
+        { client_id: id, client_note: toySignature("k", other.id) },
+        { client_id: "unknown", client_note: toySignature("k", "unknown") },
+        { client_id: id },
+        { client_note: note },
+        { client_id: id, client_secret: note }
+      ]
+      for (const fields of bad) expect(wireOf(yield* ask(world, fields))).toEqual([401, "invalid_client"])
+      const basic = `Basic ${btoa(`${id}:x`)}`
+      for (const [fields, headers] of [
+        [{ client_id: id, client_note: note, client_secret: "x" }, {}],
+        [{ client_id: id, client_note: note }, { authorization: basic }]
+      ] as const) {
+        expect(wireOf(yield* ask(world, fields, headers))).toEqual([400, "invalid_request"])
+      }
+      const secret = yield* registerClient(world, { grant_types: ["client_credentials"] })
+      const shown = { client_id: secret.id, client_note: toySignature("k", secret.id) }
+      expect(wireOf(yield* ask(world, shown))).toEqual([401, "invalid_client"])
+    }, withNote))
 
   test("pushes no request in the name of another client, though the row never looks at client_id", () => {
     /** The client's id stands in what it signed. */
@@ -132,79 +124,71 @@ describe("a client authentication that a host adds as a row", () => {
       }
     }
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const methods = { token_endpoint_auth_method: "toy_note", toy_key: "k" }
-          const [own, other] = [yield* registerClient(world, methods), yield* registerClient(world, methods)]
-          const push = (client_id: string) =>
-            world.send("POST", "/oauth/par", {
-              headers: formHeaders,
-              body: form({
-                client_id,
-                client_note: toySignature("k", own.id),
-                response_type: "code",
-                redirect_uri: own.redirectUri,
-                code_challenge: challenge,
-                code_challenge_method: "S256"
-              })
+      function* (world) {
+        const methods = { token_endpoint_auth_method: "toy_note", toy_key: "k" }
+        const [own, other] = [yield* registerClient(world, methods), yield* registerClient(world, methods)]
+        const push = (client_id: string) =>
+          world.send("POST", "/oauth/par", {
+            headers: formHeaders,
+            body: form({
+              client_id,
+              client_note: toySignature("k", own.id),
+              response_type: "code",
+              redirect_uri: own.redirectUri,
+              code_challenge: challenge,
+              code_challenge_method: "S256"
             })
-          expect(wireOf(yield* push(other.id))).toEqual([400, "invalid_request"])
-          expect((yield* push(own.id)).status).toBe(201)
-        }),
+          })
+        expect(wireOf(yield* push(other.id))).toEqual([400, "invalid_request"])
+        expect((yield* push(own.id)).status).toBe(201)
+      },
       { ...withNote, clientAuths: [...clientAuths, byNoteAlone] }
     )
   })
 
   test("is in the metadata, in registration's refusals and in the OpenAPI document", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
-          for (const endpoint of ["token", "revocation", "introspection"]) {
-            expect(metadata[`${endpoint}_endpoint_auth_methods_supported`]).toContain("toy_note")
-            expect(metadata[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(["EdDSA"])
-          }
-          const refused = yield* postRegistration(world, { token_endpoint_auth_method: "tls_client_auth" })
-          expect([refused.status, jsonOf(refused).error]).toEqual([400, "invalid_client_metadata"])
-          expect(text(jsonOf(refused).error_description)).toContain("toy_note")
-          const document = (yield* world.send("GET", "/openapi.json")).body
-          for (const word of ["client_note", "toy_key", "toy_note"]) expect(document).toContain(word)
-        }),
-      withNote
-    ))
+    inWorld(function* (world) {
+      const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+      for (const endpoint of ["token", "revocation", "introspection"]) {
+        expect(metadata[`${endpoint}_endpoint_auth_methods_supported`]).toContain("toy_note")
+        expect(metadata[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(["EdDSA"])
+      }
+      const refused = yield* postRegistration(world, { token_endpoint_auth_method: "tls_client_auth" })
+      expect([refused.status, jsonOf(refused).error]).toEqual([400, "invalid_client_metadata"])
+      expect(text(jsonOf(refused).error_description)).toContain("toy_note")
+      const document = (yield* world.send("GET", "/openapi.json")).body
+      for (const word of ["client_note", "toy_key", "toy_note"]) expect(document).toContain(word)
+    }, withNote))
 
   test("without its adapter is no failed authentication, and the client is told to come again", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { id } = yield* registerNote(world)
-          const answer = yield* ask(world, { client_id: id, client_note: toySignature("k", id) })
-          expect([...wireOf(answer), header(answer, "retry-after")]).toEqual([503, "temporarily_unavailable", "2"])
-        }),
+      function* (world) {
+        const { id } = yield* registerNote(world)
+        const answer = yield* ask(world, { client_id: id, client_note: toySignature("k", id) })
+        expect([...wireOf(answer), header(answer, "retry-after")]).toEqual([503, "temporarily_unavailable", "2"])
+      },
       { clientAuths: [...clientAuths, toyNote] }
     ))
 
   test("that is taken away leaves its clients readable, and refused", () => {
     const fields = (id: string) => ({ client_id: id, client_note: toySignature("k", id) })
-    return inWorld((world) =>
-      Effect.gen(function* () {
-        const made = yield* registerClient(world, { grant_types: ["client_credentials"] })
-        yield* world.services.clients.change(world.workspace.id, ClientId.make(made.id), (client) => ({
-          ...client,
-          credential: { _tag: "Key", method: "toy_note", toy_key: "k" }
-        }))
-        for (const shown of [fields(made.id), { client_id: made.id, client_secret: made.secret ?? "" }]) {
-          expect(wireOf(yield* ask(world, shown))).toEqual([401, "invalid_client"])
-        }
-        const headers = { authorization: `Bearer ${made.registrationToken}` }
-        const path = `/oauth/register/${made.id}`
-        const read = jsonOf(yield* world.send("GET", path, { headers }))
-        expect(read.token_endpoint_auth_method).toBe("toy_note")
-        const listed = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
-        expect(listed.values.map(({ id }) => String(id))).toEqual([made.id])
-        expect((yield* world.send("DELETE", path, { headers })).status).toBe(204)
-      })
-    )
+    return inWorld(function* (world) {
+      const made = yield* registerClient(world, { grant_types: ["client_credentials"] })
+      yield* world.services.clients.change(world.workspace.id, ClientId.make(made.id), (client) => ({
+        ...client,
+        credential: { _tag: "Key", method: "toy_note", toy_key: "k" }
+      }))
+      for (const shown of [fields(made.id), { client_id: made.id, client_secret: made.secret ?? "" }]) {
+        expect(wireOf(yield* ask(world, shown))).toEqual([401, "invalid_client"])
+      }
+      const headers = { authorization: `Bearer ${made.registrationToken}` }
+      const path = `/oauth/register/${made.id}`
+      const read = jsonOf(yield* world.send("GET", path, { headers }))
+      expect(read.token_endpoint_auth_method).toBe("toy_note")
+      const listed = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
+      expect(listed.values.map(({ id }) => String(id))).toEqual([made.id])
+      expect((yield* world.send("DELETE", path, { headers })).status).toBe(204)
+    })
   })
 
   test("answers scripts of the reference model as the built-in ones do", async () => {
@@ -224,45 +208,39 @@ describe("a member of registration that a host adds as a row", () => {
   const metadata = { redirect_uris: ["https://app.example/cb"] }
 
   test("is read, kept, told and documented, and refused where its row says so", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const register = (body: object) => postRegistration(world, body)
-          expect(wireOf(yield* register({ ...metadata, toy_tier: "tin" }))).toEqual([400, "invalid_client_metadata"])
-          expect(jsonOf(yield* register(metadata)).toy_tier).toBeUndefined()
-          const made = jsonOf(yield* register({ ...metadata, toy_tier: "gold" }))
-          expect(made.toy_tier).toBe("gold")
-          const id = ClientId.make(text(made.client_id))
-          const kept = yield* world.services.clients.findStored(world.workspace.id, id)
-          expect(kept && tier.of(kept)).toBe("gold")
+    inWorld(function* (world) {
+      const register = (body: object) => postRegistration(world, body)
+      expect(wireOf(yield* register({ ...metadata, toy_tier: "tin" }))).toEqual([400, "invalid_client_metadata"])
+      expect(jsonOf(yield* register(metadata)).toy_tier).toBeUndefined()
+      const made = jsonOf(yield* register({ ...metadata, toy_tier: "gold" }))
+      expect(made.toy_tier).toBe("gold")
+      const id = ClientId.make(text(made.client_id))
+      const kept = yield* world.services.clients.findStored(world.workspace.id, id)
+      expect(kept && tier.of(kept)).toBe("gold")
 
-          const headers = { ...jsonHeaders, authorization: `Bearer ${text(made.registration_access_token)}` }
-          const update = (more: object) =>
-            world.send("PUT", `/oauth/register/${id}`, {
-              headers,
-              body: JSON.stringify({ client_id: id, ...metadata, ...more })
-            })
-          expect(wireOf(yield* update({}))).toEqual([400, "invalid_client_metadata"])
-          expect(jsonOf(yield* update({ toy_tier: "gold" })).toy_tier).toBe("gold")
-          expect((yield* world.send("GET", "/openapi.json")).body).toContain("toy_tier")
-        }),
-      withTier
-    ))
+      const headers = { ...jsonHeaders, authorization: `Bearer ${text(made.registration_access_token)}` }
+      const update = (more: object) =>
+        world.send("PUT", `/oauth/register/${id}`, {
+          headers,
+          body: JSON.stringify({ client_id: id, ...metadata, ...more })
+        })
+      expect(wireOf(yield* update({}))).toEqual([400, "invalid_client_metadata"])
+      expect(jsonOf(yield* update({ toy_tier: "gold" })).toy_tier).toBe("gold")
+      expect((yield* world.send("GET", "/openapi.json")).body).toContain("toy_tier")
+    }, withTier))
 
   test("that is taken away leaves its clients as they were, and is told no more", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const made = yield* registerClient(world, metadata)
-        const id = ClientId.make(made.id)
-        yield* world.services.clients.change(world.workspace.id, id, (client) => ({
-          ...client,
-          members: { toy_tier: "gold" }
-        }))
-        const headers = { authorization: `Bearer ${made.registrationToken}` }
-        const read = jsonOf(yield* world.send("GET", `/oauth/register/${id}`, { headers }))
-        expect([read.client_id, read.toy_tier]).toEqual([made.id, undefined])
-      })
-    ))
+    inWorld(function* (world) {
+      const made = yield* registerClient(world, metadata)
+      const id = ClientId.make(made.id)
+      yield* world.services.clients.change(world.workspace.id, id, (client) => ({
+        ...client,
+        members: { toy_tier: "gold" }
+      }))
+      const headers = { authorization: `Bearer ${made.registrationToken}` }
+      const read = jsonOf(yield* world.send("GET", `/oauth/register/${id}`, { headers }))
+      expect([read.client_id, read.toy_tier]).toEqual([made.id, undefined])
+    }))
 })
 
 describe("a presentation that a host adds as a row", () => {
@@ -275,47 +253,37 @@ describe("a presentation that a host adds as a row", () => {
     })
 
   test("shows a token at the guard, and at the protocol's own resources", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const token = yield* tokenOf(world)
-          const stamped = { authorization: `Stamped ${token}`, stamp: "right" }
-          expect((yield* world.send("GET", "/rest/companies", { headers: stamped })).status).toBe(200)
-          expect((yield* world.guard("/orders", { scopes: ["api"] }, stamped))._tag).toBe("Admitted")
-          const unstamped = yield* world.guard("/orders", { scopes: ["api"] }, { authorization: `Stamped ${token}` })
-          expect(unstamped._tag === "Refused" ? unstamped.response.status : "admitted").toBe(401)
-          // The token is bound to no key, so the proof of one shows that it is in other hands.
-          const keyed = yield* world.guard("/orders", { scopes: ["api"] }, { ...stamped, stamp: "a key's" })
-          expect(keyed._tag === "Refused" ? keyed.response.status : "admitted").toBe(401)
-          const borne = { authorization: `Bearer ${token}` }
-          expect((yield* world.send("GET", "/rest/companies", { headers: borne })).status).toBe(200)
-        }),
-      withStamp
-    ))
+    inWorld(function* (world) {
+      const token = yield* tokenOf(world)
+      const stamped = { authorization: `Stamped ${token}`, stamp: "right" }
+      expect((yield* world.send("GET", "/rest/companies", { headers: stamped })).status).toBe(200)
+      expect((yield* world.guard("/orders", { scopes: ["api"] }, stamped))._tag).toBe("Admitted")
+      const unstamped = yield* world.guard("/orders", { scopes: ["api"] }, { authorization: `Stamped ${token}` })
+      expect(unstamped._tag === "Refused" ? unstamped.response.status : "admitted").toBe(401)
+      // The token is bound to no key, so the proof of one shows that it is in other hands.
+      const keyed = yield* world.guard("/orders", { scopes: ["api"] }, { ...stamped, stamp: "a key's" })
+      expect(keyed._tag === "Refused" ? keyed.response.status : "admitted").toBe(401)
+      const borne = { authorization: `Bearer ${token}` }
+      expect((yield* world.send("GET", "/rest/companies", { headers: borne })).status).toBe(200)
+    }, withStamp))
 
   test("has a challenge of its own behind those before it, and a scheme in the OpenAPI document", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const refused = yield* world.send("GET", "/rest/companies")
-          expect(header(refused, "www-authenticate")).toMatch(/^Bearer resource_metadata=.+, Stamped stamps="right", /)
-          const document = jsonOf(yield* world.send("GET", "/openapi.json"))
-          expect(document).toMatchObject({
-            components: { securitySchemes: { stamped: { type: "http", scheme: "stamped" } } },
-            paths: { "/rest/companies": { get: { security: expect.arrayContaining([{ stamped: [] }]) } } }
-          })
-        }),
-      withStamp
-    ))
+    inWorld(function* (world) {
+      const refused = yield* world.send("GET", "/rest/companies")
+      expect(header(refused, "www-authenticate")).toMatch(/^Bearer resource_metadata=.+, Stamped stamps="right", /)
+      const document = jsonOf(yield* world.send("GET", "/openapi.json"))
+      expect(document).toMatchObject({
+        components: { securitySchemes: { stamped: { type: "http", scheme: "stamped" } } },
+        paths: { "/rest/companies": { get: { security: expect.arrayContaining([{ stamped: [] }]) } } }
+      })
+    }, withStamp))
 
   test("is not there without the row", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const token = yield* tokenOf(world)
-        const headers = { authorization: `Stamped ${token}`, stamp: "right" }
-        expect((yield* world.send("GET", "/rest/companies", { headers })).status).toBe(401)
-      })
-    ))
+    inWorld(function* (world) {
+      const token = yield* tokenOf(world)
+      const headers = { authorization: `Stamped ${token}`, stamp: "right" }
+      expect((yield* world.send("GET", "/rest/companies", { headers })).status).toBe(401)
+    }))
 })
 
 describe("tables that cannot be", () => {
@@ -359,14 +327,13 @@ describe("tables that cannot be", () => {
 
   test("but those without a secret may be", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
-          expect(metadata.token_endpoint_auth_methods_supported).toEqual(["none"])
-          const unnamed = yield* postRegistration(world, { redirect_uris: ["https://app.example/cb"] })
-          expect([unnamed.status, jsonOf(unnamed).error]).toEqual([400, "invalid_client_metadata"])
-          expect((yield* world.send("GET", "/openapi.json")).status).toBe(200)
-        }),
+      function* (world) {
+        const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+        expect(metadata.token_endpoint_auth_methods_supported).toEqual(["none"])
+        const unnamed = yield* postRegistration(world, { redirect_uris: ["https://app.example/cb"] })
+        expect([unnamed.status, jsonOf(unnamed).error]).toEqual([400, "invalid_client_metadata"])
+        expect((yield* world.send("GET", "/openapi.json")).status).toBe(200)
+      },
       { clientAuths: [none] }
     ))
 })

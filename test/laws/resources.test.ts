@@ -169,70 +169,65 @@ law(
         return at.length === 0 ? null : at
       }
       return inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const client = yield* registerClient(world)
-            const wanted = some(dice, names, 60)
-            const asked = wanted.length === 0 ? (["b"] as const) : wanted
-            const at = drawAt(listed)
-            const scope = wanted.length === 0 ? {} : { scope: wanted.join(" ") }
-            const [path = ""] = authorizeTarget(client, scope).split("&resource=")
-            const page = yield* world.send(
-              "GET",
-              `${path}${at === null ? "" : `&${asking({}, at).replace(/^&/, "")}`}`,
-              {
-                as: "alice"
-              }
-            )
-            const may = takenAt(registry, at ?? listed)
-            if (!page.body.includes('data-page="consent"')) {
-              // What was asked for has nothing in common with what these take.
-              expect(page.body).toContain("invalid_scope")
-              return
+        function* (world) {
+          const client = yield* registerClient(world)
+          const wanted = some(dice, names, 60)
+          const asked = wanted.length === 0 ? (["b"] as const) : wanted
+          const at = drawAt(listed)
+          const scope = wanted.length === 0 ? {} : { scope: wanted.join(" ") }
+          const [path = ""] = authorizeTarget(client, scope).split("&resource=")
+          const page = yield* world.send("GET", `${path}${at === null ? "" : `&${asking({}, at).replace(/^&/, "")}`}`, {
+            as: "alice"
+          })
+          const may = takenAt(registry, at ?? listed)
+          if (!page.body.includes('data-page="consent"')) {
+            // What was asked for has nothing in common with what these take.
+            expect(page.body).toContain("invalid_scope")
+            return
+          }
+          const back = new URL(header(yield* decide(world, page, "approve"), "location") ?? "")
+          const most = closure(registry, asked)
+          let newest: Token | undefined
+          for (let step = 2 + dice.under(4); step > 0; step--) {
+            const narrower = drawAt(dice.chance(80) && at !== null ? at : [...places, "https://z.example"])
+            const fields =
+              newest === undefined
+                ? {
+                    grant_type: "authorization_code",
+                    code: text(back.searchParams.get("code")),
+                    redirect_uri: client.redirectUri,
+                    code_verifier: verifier
+                  }
+                : {
+                    grant_type: "refresh_token",
+                    refresh_token: newest.refresh,
+                    ...(dice.chance(60) ? { scope: some(dice, names).join(" ") } : {})
+                  }
+            const answer = yield* tokensFor(world, client, fields, narrower)
+            const told = jsonOf(answer)
+            if (answer.status !== 200) {
+              expect([answer.status, ["invalid_scope", "invalid_target"].includes(text(told.error))]).toEqual([
+                400,
+                true
+              ])
+              continue
             }
-            const back = new URL(header(yield* decide(world, page, "approve"), "location") ?? "")
-            const most = closure(registry, asked)
-            let newest: Token | undefined
-            for (let step = 2 + dice.under(4); step > 0; step--) {
-              const narrower = drawAt(dice.chance(80) && at !== null ? at : [...places, "https://z.example"])
-              const fields =
-                newest === undefined
-                  ? {
-                      grant_type: "authorization_code",
-                      code: text(back.searchParams.get("code")),
-                      redirect_uri: client.redirectUri,
-                      code_verifier: verifier
-                    }
-                  : {
-                      grant_type: "refresh_token",
-                      refresh_token: newest.refresh,
-                      ...(dice.chance(60) ? { scope: some(dice, names).join(" ") } : {})
-                    }
-              const answer = yield* tokensFor(world, client, fields, narrower)
-              const told = jsonOf(answer)
-              if (answer.status !== 200) {
-                expect([answer.status, ["invalid_scope", "invalid_target"].includes(text(told.error))]).toEqual([
-                  400,
-                  true
-                ])
-                continue
-              }
-              const token: Token = {
-                access: text(told.access_token),
-                refresh: text(told.refresh_token),
-                scope: words(told.scope),
-                at: narrower ?? at
-              }
-              const has = closure(registry, token.scope)
-              expect({ has: [...has], within: isWithin(has, most) }).toEqual({ has: [...has], within: true })
-              if (token.at !== null) expect(isWithin(has, takenAt(registry, token.at))).toBe(true)
-              if (at !== null) expect(isWithin(has, may)).toBe(true)
-              expect(at === null || token.at?.every((one) => at.some((outer) => isBelow(one, outer)))).toBe(true)
-              yield* checkReach(world, registry, token, dice)
-              // A refresh narrows one token, and the grant stays as wide as it was.
-              newest = token
+            const token: Token = {
+              access: text(told.access_token),
+              refresh: text(told.refresh_token),
+              scope: words(told.scope),
+              at: narrower ?? at
             }
-          }),
+            const has = closure(registry, token.scope)
+            expect({ has: [...has], within: isWithin(has, most) }).toEqual({ has: [...has], within: true })
+            if (token.at !== null) expect(isWithin(has, takenAt(registry, token.at))).toBe(true)
+            if (at !== null) expect(isWithin(has, may)).toBe(true)
+            expect(at === null || token.at?.every((one) => at.some((outer) => isBelow(one, outer)))).toBe(true)
+            yield* checkReach(world, registry, token, dice)
+            // A refresh narrows one token, and the grant stays as wide as it was.
+            newest = token
+          }
+        },
         { workspaces: [workspace], resolve: () => workspace, seed: `resources ${seed}` }
       )
     }),

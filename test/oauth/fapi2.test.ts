@@ -44,7 +44,7 @@ import {
   visit,
   visitTarget
 } from "../given/pushing.ts"
-import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, realSignatures, type Steps, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /*
  * The rows of the OpenID Foundation's FAPI 2.0 modules that are about pushed requests, each under the name of its module,
@@ -73,17 +73,16 @@ const signed = { require_signed_request_object: true } as const
 
 /** Two clients of the profile; the second has a redirect URI with a query. */
 const onStage = (
-  body: (scene: Scene) => Effect.Effect<void>,
+  body: (scene: Scene) => Steps<void>,
   more: object = {},
   policy: NonNullable<WorldOptions["policy"]> = {}
 ) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const one = yield* signingClient(world, ps256, { ...fapi, ...more })
-        const two = yield* signingClient(world, es256, { ...fapi, redirect_uris: [dummies], ...more })
-        yield* body({ world, one, two, signs: "require_signed_request_object" in more })
-      }),
+    function* (world) {
+      const one = yield* signingClient(world, ps256, { ...fapi, ...more })
+      const two = yield* signingClient(world, es256, { ...fapi, redirect_uris: [dummies], ...more })
+      yield* body({ world, one, two, signs: "require_signed_request_object" in more })
+    },
     { signatures: realSignatures, policy }
   )
 
@@ -743,36 +742,35 @@ test.each([
   ["OpenID Connect, all clients held", "openid-configuration", { scopes: signInScopes, profile: "fapi2" }]
 ] as const)("fapi2-security-profile-final discovery-end-point-verification, %s", (_, document, policy) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const answer = yield* world.send("GET", `/.well-known/${document}`)
-        expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
-        const told = jsonOf(answer)
-        for (const [name, value] of Object.entries(told)) {
-          expect([name, value, known[name]?.(value)]).toEqual([name, value, true])
-        }
-        expect(told).toMatchObject({
-          issuer,
-          response_types_supported: ["code"],
-          authorization_response_iss_parameter_supported: true,
-          code_challenge_methods_supported: ["S256"],
-          grant_types_supported: expect.arrayContaining(["authorization_code", "client_credentials", "refresh_token"]),
-          token_endpoint_auth_methods_supported: expect.arrayContaining(["private_key_jwt"]),
-          require_pushed_authorization_requests: "profile" in policy
-        })
-        const isOpenId = "scopes" in policy
-        for (const list of [
-          "token_endpoint_auth_signing_alg_values_supported",
-          "dpop_signing_alg_values_supported",
-          "request_object_signing_alg_values_supported",
-          ...(isOpenId ? ["id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported"] : [])
-        ]) {
-          const taken = (told[list] as ReadonlyArray<string>).filter((name) => fapiAlgorithms.includes(name))
-          expect([list, taken.length > 0]).toEqual([list, true])
-        }
-        expect(isOpenId).toBe((told.scopes_supported as ReadonlyArray<string>).includes("openid"))
-        expect(told.subject_types_supported).toEqual(isOpenId ? ["public"] : undefined)
-      }),
+    function* (world) {
+      const answer = yield* world.send("GET", `/.well-known/${document}`)
+      expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
+      const told = jsonOf(answer)
+      for (const [name, value] of Object.entries(told)) {
+        expect([name, value, known[name]?.(value)]).toEqual([name, value, true])
+      }
+      expect(told).toMatchObject({
+        issuer,
+        response_types_supported: ["code"],
+        authorization_response_iss_parameter_supported: true,
+        code_challenge_methods_supported: ["S256"],
+        grant_types_supported: expect.arrayContaining(["authorization_code", "client_credentials", "refresh_token"]),
+        token_endpoint_auth_methods_supported: expect.arrayContaining(["private_key_jwt"]),
+        require_pushed_authorization_requests: "profile" in policy
+      })
+      const isOpenId = "scopes" in policy
+      for (const list of [
+        "token_endpoint_auth_signing_alg_values_supported",
+        "dpop_signing_alg_values_supported",
+        "request_object_signing_alg_values_supported",
+        ...(isOpenId ? ["id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported"] : [])
+      ]) {
+        const taken = (told[list] as ReadonlyArray<string>).filter((name) => fapiAlgorithms.includes(name))
+        expect([list, taken.length > 0]).toEqual([list, true])
+      }
+      expect(isOpenId).toBe((told.scopes_supported as ReadonlyArray<string>).includes("openid"))
+      expect(told.subject_types_supported).toEqual(isOpenId ? ["public"] : undefined)
+    },
     { signatures: realSignatures, documents: new DocumentsWeb().layer(), policy }
   )
 )
@@ -822,56 +820,47 @@ const pushObject = (world: World, client: SigningClient, object: string) =>
 
 describe("fapi2-message-signing, signed_non_repudiation", () => {
   test.each(messages)("%s", (_, claims, header, by, errors) =>
-    onStage(
-      ({ one, two, world }) =>
-        Effect.gen(function* () {
-          const object = yield* objectOf(one, claims, header, by === "one" ? one.key : two.key)
-          const answer = yield* pushObject(world, one, object)
-          expect(answer.status).toBe(errors === undefined ? 201 : 400)
-          if (errors !== undefined) expect(errors).toContain(errorOf(answer))
-          else expect(backOf(yield* approveAt(world, visitTarget(one, uriOf(answer)))).get("state")).toBe("st")
-        }),
-      signed
-    )
+    onStage(function* ({ one, two, world }) {
+      const object = yield* objectOf(one, claims, header, by === "one" ? one.key : two.key)
+      const answer = yield* pushObject(world, one, object)
+      expect(answer.status).toBe(errors === undefined ? 201 : 400)
+      if (errors !== undefined) expect(errors).toContain(errorOf(answer))
+      else expect(backOf(yield* approveAt(world, visitTarget(one, uriOf(answer)))).get("state")).toBe("st")
+    }, signed)
   )
 
   test("ensure-signed-request-object-with-RS256-fails, -signature-algorithm-is-not-none, -with-invalid-signature-fails", () =>
-    onStage(
-      ({ one, world }) =>
-        Effect.gen(function* () {
-          const object = yield* objectOf(one)
-          const [head = "", claims = "", signature = ""] = object.split(".")
-          const recast = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: "one" })).toString("base64url")
-          const rows = [
-            `${recast("RS256")}.${claims}.${signature}`,
-            `${recast("none")}.${claims}.`,
-            `${recast("none")}.${claims}.${signature}`,
-            `${head}.${claims}.${signature.slice(0, -8)}AAAAAAAA`
-          ]
-          for (const row of rows) {
-            const answer = yield* pushObject(world, one, row)
-            expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
-          }
-        }),
-      signed
-    ))
+    onStage(function* ({ one, world }) {
+      const object = yield* objectOf(one)
+      const [head = "", claims = "", signature = ""] = object.split(".")
+      const recast = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: "one" })).toString("base64url")
+      const rows = [
+        `${recast("RS256")}.${claims}.${signature}`,
+        `${recast("none")}.${claims}.`,
+        `${recast("none")}.${claims}.${signature}`,
+        `${head}.${claims}.${signature.slice(0, -8)}AAAAAAAA`
+      ]
+      for (const row of rows) {
+        const answer = yield* pushObject(world, one, row)
+        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
+      }
+    }, signed))
 
   test("ensure-signed-request-object-with-RS256-fails, by a key that the client registered for it", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const rs256 = yield* Effect.promise(() => keyOf("RS256", "three"))
-          for (const [profile, status] of [
-            [{}, 201],
-            [fapi, 400]
-          ] as const) {
-            const jwks = { keys: [ps256.jwk, rs256.jwk] }
-            const client = yield* signingClient(world, ps256, { ...profile, jwks })
-            const answer = yield* pushObject(world, client, yield* objectOf(client, {}, {}, rs256))
-            expect(answer.status).toBe(status)
-            if (status === 400) expect(errorOf(answer)).toBe("invalid_request_object")
-          }
-        }),
+      function* (world) {
+        const rs256 = yield* Effect.promise(() => keyOf("RS256", "three"))
+        for (const [profile, status] of [
+          [{}, 201],
+          [fapi, 400]
+        ] as const) {
+          const jwks = { keys: [ps256.jwk, rs256.jwk] }
+          const client = yield* signingClient(world, ps256, { ...profile, jwks })
+          const answer = yield* pushObject(world, client, yield* objectOf(client, {}, {}, rs256))
+          expect(answer.status).toBe(status)
+          if (status === 400) expect(errorOf(answer)).toBe("invalid_request_object")
+        }
+      },
       { signatures: realSignatures }
     ))
 
@@ -880,90 +869,80 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
     const keysAt = "https://app.example.org/keys"
     const publish = (...keys: ReadonlyArray<object>) => web.pages.set(keysAt, { body: { keys } })
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          publish(es256.jwk)
-          const client = yield* signingClient(world, es256, { ...fapi, jwks: undefined, jwks_uri: keysAt })
-          const pushedAfter = Effect.fnUntraced(function* (after: number, by: typeof es256) {
-            const at = now + after
-            const assertion = yield* assertionOf(client, { iat: at, nbf: at, exp: at + minute })
-            const request = yield* objectOf(client, {}, {}, by)
-            return (yield* pushSigned(world, client, { client_id: client.id, request }, assertion)).status
-          })
-          expect([yield* pushedAfter(0, es256), yield* pushedAfter(0, ps256)]).toEqual([201, 400])
-          publish(es256.jwk, ps256.jwk)
-          yield* TestClock.adjust("1 minute")
-          expect(yield* pushedAfter(minute, ps256)).toBe(201)
-        }),
+      function* (world) {
+        publish(es256.jwk)
+        const client = yield* signingClient(world, es256, { ...fapi, jwks: undefined, jwks_uri: keysAt })
+        const pushedAfter = Effect.fnUntraced(function* (after: number, by: typeof es256) {
+          const at = now + after
+          const assertion = yield* assertionOf(client, { iat: at, nbf: at, exp: at + minute })
+          const request = yield* objectOf(client, {}, {}, by)
+          return (yield* pushSigned(world, client, { client_id: client.id, request }, assertion)).status
+        })
+        expect([yield* pushedAfter(0, es256), yield* pushedAfter(0, ps256)]).toEqual([201, 400])
+        publish(es256.jwk, ps256.jwk)
+        yield* TestClock.adjust("1 minute")
+        expect(yield* pushedAfter(minute, ps256)).toBe(201)
+      },
       { signatures: realSignatures, documents: web.layer() }
     )
   })
 
   test("ensure-unsigned-request-at-par-endpoint-fails", () =>
-    onStage(
-      ({ one, world }) =>
-        Effect.gen(function* () {
-          isRefused(yield* pushSigned(world, one), 400, "invalid_request")
-        }),
-      signed
-    ))
+    onStage(function* ({ one, world }) {
+      isRefused(yield* pushSigned(world, one), 400, "invalid_request")
+    }, signed))
 
   test("a client asks for signed requests where the server keeps its keys", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          for (const [method, status, request_object_signing_alg] of [
-            ["private_key_jwt", 201, undefined],
-            ["private_key_jwt", 201, "PS256"],
-            // None of its keys is one for that.
-            ["private_key_jwt", 400, "ES256"],
-            ["client_secret_basic", 400, undefined],
-            ["none", 400, undefined]
-          ] as const) {
-            const answer = yield* postRegistration(world, {
-              redirect_uris: [redirectUri],
-              token_endpoint_auth_method: method,
-              jwks: { keys: [ps256.jwk] },
-              require_signed_request_object: true,
-              request_object_signing_alg
-            })
-            expect([method, request_object_signing_alg, answer.status]).toEqual([
-              method,
-              request_object_signing_alg,
-              status
-            ])
-          }
-        }),
+      function* (world) {
+        for (const [method, status, request_object_signing_alg] of [
+          ["private_key_jwt", 201, undefined],
+          ["private_key_jwt", 201, "PS256"],
+          // None of its keys is one for that.
+          ["private_key_jwt", 400, "ES256"],
+          ["client_secret_basic", 400, undefined],
+          ["none", 400, undefined]
+        ] as const) {
+          const answer = yield* postRegistration(world, {
+            redirect_uris: [redirectUri],
+            token_endpoint_auth_method: method,
+            jwks: { keys: [ps256.jwk] },
+            require_signed_request_object: true,
+            request_object_signing_alg
+          })
+          expect([method, request_object_signing_alg, answer.status]).toEqual([
+            method,
+            request_object_signing_alg,
+            status
+          ])
+        }
+      },
       { signatures: realSignatures }
     ))
 })
 
 describe("what the modules come to for the server", () => {
   test("a proof is remembered for as long as it would be taken, whatever is swept meanwhile", () =>
-    onStage(
-      ({ one, world }) =>
-        Effect.gen(function* () {
-          const own = { grant_type: "client_credentials", scope: "api" }
-          const access = String(jsonOf(yield* asks(world, one, own)).access_token)
-          const proofs = yield* Effect.forEach([-59, 0, 10], (after) =>
-            proofFor(holder, "GET", companiesAddress, access, { claims: { iat: now + after } })
-          )
-          const statuses = Effect.forEach(proofs, (dpop) =>
-            Effect.map(
-              world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop } }),
-              ({ status }) => status
-            )
-          )
-          expect(yield* statuses).toEqual([200, 200, 200])
-          for (const seconds of [0, 1, 10, 59, 60, 69.9, 70, 79.9, 80, 300]) {
-            yield* TestClock.setTime(t0 + seconds * 1000)
-            // Of a process whose clock is a minute ahead.
-            yield* Effect.orDie(world.storage.sweep(t0 + seconds * 1000 + 60_000, 1000))
-            expect([seconds, yield* statuses]).toEqual([seconds, [401, 401, 401]])
-          }
-        }),
-      withOwn
-    ))
+    onStage(function* ({ one, world }) {
+      const own = { grant_type: "client_credentials", scope: "api" }
+      const access = String(jsonOf(yield* asks(world, one, own)).access_token)
+      const proofs = yield* Effect.forEach([-59, 0, 10], (after) =>
+        proofFor(holder, "GET", companiesAddress, access, { claims: { iat: now + after } })
+      )
+      const statuses = Effect.forEach(proofs, (dpop) =>
+        Effect.map(
+          world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop } }),
+          ({ status }) => status
+        )
+      )
+      expect(yield* statuses).toEqual([200, 200, 200])
+      for (const seconds of [0, 1, 10, 59, 60, 69.9, 70, 79.9, 80, 300]) {
+        yield* TestClock.setTime(t0 + seconds * 1000)
+        // Of a process whose clock is a minute ahead.
+        yield* Effect.orDie(world.storage.sweep(t0 + seconds * 1000 + 60_000, 1000))
+        expect([seconds, yield* statuses]).toEqual([seconds, [401, 401, 401]])
+      }
+    }, withOwn))
 
   test.each([
     ["sealed tokens", "api", "opaque"],
@@ -972,24 +951,23 @@ describe("what the modules come to for the server", () => {
     ["an ID token beside a JWT", "openid api", "jwt"]
   ] as const)("a proof or an assertion that was used before spends no code for %s", (_, scope, format) =>
     onStage(
-      ({ one, world }) =>
-        Effect.gen(function* () {
-          yield* Effect.orDie(setAccessTokenFormat(world.services, byOwner(world), ClientId.make(one.id), format))
-          const shown = (client_assertion: string, dpop: string, fields: Values) =>
-            world.send("POST", "/oauth/token", {
-              headers: { ...formHeaders, dpop },
-              body: form({ client_assertion_type: assertionType, client_assertion, ...fields })
-            })
-          const [assertion, proof] = [yield* assertionOf(one), yield* tokenProof(holder)]
-          const own = yield* shown(assertion, proof, { grant_type: "client_credentials", scope: "api" })
-          expect(own.status).toBe(200)
-          const fields = codeFields(yield* codeByPush(world, one, askedBy(one, { scope })))
-          const replayed = yield* shown(yield* assertionOf(one), proof, fields)
-          expect([replayed.status, errorOf(replayed)]).toEqual([400, "invalid_dpop_proof"])
-          const again = yield* shown(assertion, yield* tokenProof(holder), fields)
-          expect([again.status, errorOf(again)]).toEqual([401, "invalid_client"])
-          expect((yield* shown(yield* assertionOf(one), yield* tokenProof(holder), fields)).status).toBe(200)
-        }),
+      function* ({ one, world }) {
+        yield* Effect.orDie(setAccessTokenFormat(world.services, byOwner(world), ClientId.make(one.id), format))
+        const shown = (client_assertion: string, dpop: string, fields: Values) =>
+          world.send("POST", "/oauth/token", {
+            headers: { ...formHeaders, dpop },
+            body: form({ client_assertion_type: assertionType, client_assertion, ...fields })
+          })
+        const [assertion, proof] = [yield* assertionOf(one), yield* tokenProof(holder)]
+        const own = yield* shown(assertion, proof, { grant_type: "client_credentials", scope: "api" })
+        expect(own.status).toBe(200)
+        const fields = codeFields(yield* codeByPush(world, one, askedBy(one, { scope })))
+        const replayed = yield* shown(yield* assertionOf(one), proof, fields)
+        expect([replayed.status, errorOf(replayed)]).toEqual([400, "invalid_dpop_proof"])
+        const again = yield* shown(assertion, yield* tokenProof(holder), fields)
+        expect([again.status, errorOf(again)]).toEqual([401, "invalid_client"])
+        expect((yield* shown(yield* assertionOf(one), yield* tokenProof(holder), fields)).status).toBe(200)
+      },
       withOwn,
       { scopes: signInScopes }
     )
@@ -997,37 +975,34 @@ describe("what the modules come to for the server", () => {
 
   test("no list of metadata names what is not signed, and requests that are signed have their algorithms there", () =>
     onStage(
-      ({ world }) =>
-        Effect.gen(function* () {
-          const metadata = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
-          const lists = Object.entries(metadata).filter(([name]) => /_alg(_values)?_supported$|_algs?$/.test(name))
-          expect(lists.map(([name]) => name)).toContain("request_object_signing_alg_values_supported")
-          for (const [name, list] of lists) expect([name, list]).not.toEqual([name, expect.arrayContaining(["none"])])
-          expect(metadata.subject_types_supported).toEqual(["public"])
-          expect(metadata.request_uri_parameter_supported).toBe(false)
-        }),
+      function* ({ world }) {
+        const metadata = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+        const lists = Object.entries(metadata).filter(([name]) => /_alg(_values)?_supported$|_algs?$/.test(name))
+        expect(lists.map(([name]) => name)).toContain("request_object_signing_alg_values_supported")
+        for (const [name, list] of lists) expect([name, list]).not.toEqual([name, expect.arrayContaining(["none"])])
+        expect(metadata.subject_types_supported).toEqual(["public"])
+        expect(metadata.request_uri_parameter_supported).toBe(false)
+      },
       {},
       { scopes: signInScopes }
     ))
 
   test("a signed request causes nothing before its signature holds, whichever client it names", () =>
-    onStage(({ one, two, world }) =>
-      Effect.gen(function* () {
-        const elsewhere = "https://evil.example/app.json"
-        const kept = () => world.calls.insert.filter((what) => String(what).includes("request")).length
-        const before = kept()
-        for (const claims of [
-          { iss: elsewhere, client_id: elsewhere },
-          { iss: elsewhere },
-          { aud: elsewhere },
-          { redirect_uri: "https://evil.example/" }
-        ]) {
-          const answer = yield* pushObject(world, one, yield* objectOf(one, claims, {}, two.key))
-          expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
-        }
-        expect(kept()).toBe(before)
-      })
-    ))
+    onStage(function* ({ one, two, world }) {
+      const elsewhere = "https://evil.example/app.json"
+      const kept = () => world.calls.insert.filter((what) => String(what).includes("request")).length
+      const before = kept()
+      for (const claims of [
+        { iss: elsewhere, client_id: elsewhere },
+        { iss: elsewhere },
+        { aud: elsewhere },
+        { redirect_uri: "https://evil.example/" }
+      ]) {
+        const answer = yield* pushObject(world, one, yield* objectOf(one, claims, {}, two.key))
+        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
+      }
+      expect(kept()).toBe(before)
+    }))
 })
 
 /** What an owner, or an earlier policy, made of a client. */
@@ -1037,165 +1012,157 @@ const change = (world: World, { id }: SigningClient, over: object) =>
 describe("the profile of a client", () => {
   test("has the server sign for it by its algorithms too, whatever signs for others (FAPI 2.0 §5.4.1)", () =>
     onStage(
-      ({ one, world }) =>
-        Effect.gen(function* () {
-          const plain = yield* signingClient(world, es256, withOwn)
-          const algs: Array<unknown> = []
-          for (const client of [one, plain]) {
-            const set = setAccessTokenFormat(world.services, byOwner(world), ClientId.make(client.id), "jwt")
-            expect(yield* Effect.orDie(set)).toBe("done")
-            const answer = yield* asks(world, client, { grant_type: "client_credentials", scope: "api" })
-            algs.push(decodeProtectedHeader(String(jsonOf(answer).access_token)).alg)
-          }
-          expect(algs).toEqual(["ES256", "RS256"])
-          const registered = Effect.fnUntraced(function* (more: object) {
-            const answer = yield* postRegistration(world, {
-              ...fapi,
-              redirect_uris: [redirectUri],
-              token_endpoint_auth_method: "private_key_jwt",
-              jwks: { keys: [ps256.jwk] },
-              ...more
-            })
-            return [answer.status, jsonOf(answer)] as const
+      function* ({ one, world }) {
+        const plain = yield* signingClient(world, es256, withOwn)
+        const algs: Array<unknown> = []
+        for (const client of [one, plain]) {
+          const set = setAccessTokenFormat(world.services, byOwner(world), ClientId.make(client.id), "jwt")
+          expect(yield* Effect.orDie(set)).toBe("done")
+          const answer = yield* asks(world, client, { grant_type: "client_credentials", scope: "api" })
+          algs.push(decodeProtectedHeader(String(jsonOf(answer).access_token)).alg)
+        }
+        expect(algs).toEqual(["ES256", "RS256"])
+        const registered = Effect.fnUntraced(function* (more: object) {
+          const answer = yield* postRegistration(world, {
+            ...fapi,
+            redirect_uris: [redirectUri],
+            token_endpoint_auth_method: "private_key_jwt",
+            jwks: { keys: [ps256.jwk] },
+            ...more
           })
-          // What the client is told to take instead is what it may take.
-          for (const name of ["id_token_signed_response_alg", "userinfo_signed_response_alg"]) {
-            const [status, { error_description }] = yield* registered({ [name]: "RS256" })
-            expect([name, status]).toEqual([name, 400])
-            const told = algorithms.filter((one) => new RegExp(`\\b${one}\\b`).test(String(error_description)))
-            expect([name, told]).toEqual([name, ["EdDSA", "ES256"]])
-            for (const one of told) expect([one, (yield* registered({ [name]: one }))[0]]).toEqual([one, 201])
-          }
-          // RFC 7591 §3.2.1: without a word of the client, it would count on RS256.
-          expect((yield* registered({}))[1].id_token_signed_response_alg).toBe("ES256")
-          expect((yield* registered({ id_token_signed_response_alg: "EdDSA" }))[1]).toMatchObject({
-            id_token_signed_response_alg: "EdDSA"
-          })
-        }),
+          return [answer.status, jsonOf(answer)] as const
+        })
+        // What the client is told to take instead is what it may take.
+        for (const name of ["id_token_signed_response_alg", "userinfo_signed_response_alg"]) {
+          const [status, { error_description }] = yield* registered({ [name]: "RS256" })
+          expect([name, status]).toEqual([name, 400])
+          const told = algorithms.filter((one) => new RegExp(`\\b${one}\\b`).test(String(error_description)))
+          expect([name, told]).toEqual([name, ["EdDSA", "ES256"]])
+          for (const one of told) expect([one, (yield* registered({ [name]: one }))[0]]).toEqual([one, 201])
+        }
+        // RFC 7591 §3.2.1: without a word of the client, it would count on RS256.
+        expect((yield* registered({}))[1].id_token_signed_response_alg).toBe("ES256")
+        expect((yield* registered({ id_token_signed_response_alg: "EdDSA" }))[1]).toMatchObject({
+          id_token_signed_response_alg: "EdDSA"
+        })
+      },
       withOwn,
       { jwtAlgorithm: "RS256", scopes: signInScopes }
     ))
 
   test("is kept by 7592, loosened by an owner alone, and forbids what breaks it", () =>
-    onStage(({ one, world }) =>
-      Effect.gen(function* () {
-        const { services } = world
-        const url = new URL(one.registrationUri).pathname
-        const put = (more: object) =>
-          world.send("PUT", url, {
-            headers: { "content-type": "application/json", authorization: `Bearer ${one.registrationToken}` },
-            body: JSON.stringify({
-              client_id: one.id,
-              redirect_uris: [redirectUri],
-              token_endpoint_auth_method: "private_key_jwt",
-              jwks: { keys: [one.key.jwk] },
-              ...more
-            })
+    onStage(function* ({ one, world }) {
+      const { services } = world
+      const url = new URL(one.registrationUri).pathname
+      const put = (more: object) =>
+        world.send("PUT", url, {
+          headers: { "content-type": "application/json", authorization: `Bearer ${one.registrationToken}` },
+          body: JSON.stringify({
+            client_id: one.id,
+            redirect_uris: [redirectUri],
+            token_endpoint_auth_method: "private_key_jwt",
+            jwks: { keys: [one.key.jwk] },
+            ...more
           })
-        for (const more of [
-          {},
-          { security_profile: "standard" },
-          { ...fapi, redirect_uris: ["http://127.0.0.1/cb"] },
-          { ...fapi, request_object_signing_alg: "RS256" }
-        ]) {
-          expect((yield* put(more)).status).toBe(400)
-        }
-        expect(jsonOf(yield* put(fapi)).security_profile).toBe("fapi2")
-        const set = (id: string, name: "standard" | "fapi2") =>
-          Effect.orDie(setSecurityProfile(services, byOwner(world), ClientId.make(id), name))
-        expect(yield* set(one.id, "standard")).toBe("done")
-        expect(yield* set(one.id, "standard")).toBe("was_so")
-        expect(yield* set("A".repeat(22), "fapi2")).toBe("unknown")
-        const secretive = yield* registerClient(world)
-        expect(yield* set(secretive.id, "fapi2")).toMatchObject({ broken: [expect.any(String)] })
-      })
-    ))
+        })
+      for (const more of [
+        {},
+        { security_profile: "standard" },
+        { ...fapi, redirect_uris: ["http://127.0.0.1/cb"] },
+        { ...fapi, request_object_signing_alg: "RS256" }
+      ]) {
+        expect((yield* put(more)).status).toBe(400)
+      }
+      expect(jsonOf(yield* put(fapi)).security_profile).toBe("fapi2")
+      const set = (id: string, name: "standard" | "fapi2") =>
+        Effect.orDie(setSecurityProfile(services, byOwner(world), ClientId.make(id), name))
+      expect(yield* set(one.id, "standard")).toBe("done")
+      expect(yield* set(one.id, "standard")).toBe("was_so")
+      expect(yield* set("A".repeat(22), "fapi2")).toBe("unknown")
+      const secretive = yield* registerClient(world)
+      expect(yield* set(secretive.id, "fapi2")).toMatchObject({ broken: [expect.any(String)] })
+    }))
 
   test("takes no secret of a client that comes to be held to it", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
-          const status = Effect.map(
-            tokenRequest(world, client, { grant_type: "client_credentials" }),
-            ({ status }) => status
-          )
-          expect(yield* status).toBe(200)
-          yield* world.services.clients.change(theWorkspace.id, ClientId.make(client.id), (stored) => ({
-            ...stored,
-            members: { ...stored.members, ...fapi, dpop_bound_access_tokens: false }
-          }))
-          expect(yield* status).toBe(401)
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "wrong_method" })
-        }),
+      function* (world) {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const status = Effect.map(
+          tokenRequest(world, client, { grant_type: "client_credentials" }),
+          ({ status }) => status
+        )
+        expect(yield* status).toBe(200)
+        yield* world.services.clients.change(theWorkspace.id, ClientId.make(client.id), (stored) => ({
+          ...stored,
+          members: { ...stored.members, ...fapi, dpop_bound_access_tokens: false }
+        }))
+        expect(yield* status).toBe(401)
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "wrong_method" })
+      },
       { signatures: realSignatures }
     ))
 
   test("of a whole server has no code sent where its clients may not register, whenever they did", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const one = yield* signingClient(world, es256)
-          const local = "http://127.0.0.1/callback"
-          yield* change(world, one, { redirectUris: [redirectUri, local, "com.example.app:/callback"] })
-          for (const [uri, status] of [
-            [redirectUri, 201],
-            [local, 400],
-            ["http://127.0.0.1:4711/callback", 400],
-            ["com.example.app:/callback", 400]
-          ] as const) {
-            const answer = yield* pushSigned(world, one, askedBy(one, { redirect_uri: uri }))
-            expect([uri, answer.status]).toEqual([uri, status])
-            if (status === 400) expect(errorOf(answer)).toBe("invalid_request")
-          }
-          const brought = form(askedBy(one, { redirect_uri: local }))
-          isPage(yield* visit(world, `/oauth/authorize?${brought}`))
-        }),
+      function* (world) {
+        const one = yield* signingClient(world, es256)
+        const local = "http://127.0.0.1/callback"
+        yield* change(world, one, { redirectUris: [redirectUri, local, "com.example.app:/callback"] })
+        for (const [uri, status] of [
+          [redirectUri, 201],
+          [local, 400],
+          ["http://127.0.0.1:4711/callback", 400],
+          ["com.example.app:/callback", 400]
+        ] as const) {
+          const answer = yield* pushSigned(world, one, askedBy(one, { redirect_uri: uri }))
+          expect([uri, answer.status]).toEqual([uri, status])
+          if (status === 400) expect(errorOf(answer)).toBe("invalid_request")
+        }
+        const brought = form(askedBy(one, { redirect_uri: local }))
+        isPage(yield* visit(world, `/oauth/authorize?${brought}`))
+      },
       { signatures: realSignatures, policy: { profile: "fapi2" } }
     ))
 
   test("ends what was under way to another address, before the visit, the answer and the code", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const redirect_uri = "http://127.0.0.1/callback"
-          const one = yield* signingClient(world, es256, { redirect_uris: [redirect_uri] })
-          const push = Effect.map(pushSigned(world, one, askedBy(one, { redirect_uri })), (answer) =>
-            visitTarget(one, uriOf(answer))
-          )
-          const code = backOf(yield* approveAt(world, yield* push)).get("code") ?? ""
-          const page = yield* visit(world, yield* push)
-          const target = yield* push
-          expect([code === "", page.status]).toEqual([false, 200])
-          yield* change(world, one, { members: fapi })
-          isPage(yield* visit(world, target))
-          expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
-          isInvalidGrant(yield* asks(world, one, { ...codeFields(code), redirect_uri }))
-        }),
+      function* (world) {
+        const redirect_uri = "http://127.0.0.1/callback"
+        const one = yield* signingClient(world, es256, { redirect_uris: [redirect_uri] })
+        const push = Effect.map(pushSigned(world, one, askedBy(one, { redirect_uri })), (answer) =>
+          visitTarget(one, uriOf(answer))
+        )
+        const code = backOf(yield* approveAt(world, yield* push)).get("code") ?? ""
+        const page = yield* visit(world, yield* push)
+        const target = yield* push
+        expect([code === "", page.status]).toEqual([false, 200])
+        yield* change(world, one, { members: fapi })
+        isPage(yield* visit(world, target))
+        expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
+        isInvalidGrant(yield* asks(world, one, { ...codeFields(code), redirect_uri }))
+      },
       { signatures: realSignatures }
     ))
 
   test("of a whole server is what its metadata lists: by the one method a client registers that names none", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const told = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
-          for (const endpoint of ["token", "revocation", "introspection"]) {
-            const methods = told[`${endpoint}_endpoint_auth_methods_supported`] as ReadonlyArray<string>
-            expect(methods.filter((name) => name !== "Bearer")).toEqual(["private_key_jwt"])
-          }
-          const lists = Object.entries(told).filter(([name]) => /_alg_values_supported$/.test(name))
-          for (const [name, list] of lists)
-            expect([name, String(list)]).not.toEqual([name, expect.stringMatching(/RS/)])
-          const register = (metadata: object) => postRegistration(world, { redirect_uris: [redirectUri], ...metadata })
-          const made = yield* register({ jwks: { keys: [es256.jwk] } })
-          expect([made.status, jsonOf(made).token_endpoint_auth_method]).toEqual([201, "private_key_jwt"])
-          for (const method of ["client_secret_basic", "client_secret_post", "none"]) {
-            const refused = yield* register({ jwks: { keys: [es256.jwk] }, token_endpoint_auth_method: method })
-            expect([refused.status, errorOf(refused)]).toEqual([400, "invalid_client_metadata"])
-            expect(String(jsonOf(refused).error_description)).toContain("private_key_jwt")
-          }
-        }),
+      function* (world) {
+        const told = jsonOf(yield* world.send("GET", "/.well-known/openid-configuration"))
+        for (const endpoint of ["token", "revocation", "introspection"]) {
+          const methods = told[`${endpoint}_endpoint_auth_methods_supported`] as ReadonlyArray<string>
+          expect(methods.filter((name) => name !== "Bearer")).toEqual(["private_key_jwt"])
+        }
+        const lists = Object.entries(told).filter(([name]) => /_alg_values_supported$/.test(name))
+        for (const [name, list] of lists) expect([name, String(list)]).not.toEqual([name, expect.stringMatching(/RS/)])
+        const register = (metadata: object) => postRegistration(world, { redirect_uris: [redirectUri], ...metadata })
+        const made = yield* register({ jwks: { keys: [es256.jwk] } })
+        expect([made.status, jsonOf(made).token_endpoint_auth_method]).toEqual([201, "private_key_jwt"])
+        for (const method of ["client_secret_basic", "client_secret_post", "none"]) {
+          const refused = yield* register({ jwks: { keys: [es256.jwk] }, token_endpoint_auth_method: method })
+          expect([refused.status, errorOf(refused)]).toEqual([400, "invalid_client_metadata"])
+          expect(String(jsonOf(refused).error_description)).toContain("private_key_jwt")
+        }
+      },
       { signatures: realSignatures, policy: { profile: "fapi2", scopes: signInScopes } }
     ))
 
@@ -1207,27 +1174,25 @@ describe("the profile of a client", () => {
       jwks: { keys: [es256.jwk] }
     })
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = { id, redirectUri, registrationUri: "", registrationToken: "", key: es256 }
-          expect((yield* pushSigned(world, client)).status).toBe(201)
-        }),
+      function* (world) {
+        const client = { id, redirectUri, registrationUri: "", registrationToken: "", key: es256 }
+        expect((yield* pushSigned(world, client)).status).toBe(201)
+      },
       { signatures: realSignatures, policy: { profile: "fapi2" }, documents: web.layer() }
     )
   })
 
   test("of a whole server refuses a client that could prove itself before", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { status } = yield* postRegistration(world, { redirect_uris: [redirectUri] })
-          expect(status).toBe(400)
-          const client = yield* signingClient(world, es256)
-          expect((yield* pushSigned(world, client)).status).toBe(201)
-          const told = jsonOf(yield* world.send("GET", "/.well-known/oauth-protected-resource"))
-          expect(told.dpop_bound_access_tokens_required).toBe(true)
-          expect(header(yield* world.send("GET", "/oauth/userinfo"), "www-authenticate")).toMatch(/^DPoP /)
-        }),
+      function* (world) {
+        const { status } = yield* postRegistration(world, { redirect_uris: [redirectUri] })
+        expect(status).toBe(400)
+        const client = yield* signingClient(world, es256)
+        expect((yield* pushSigned(world, client)).status).toBe(201)
+        const told = jsonOf(yield* world.send("GET", "/.well-known/oauth-protected-resource"))
+        expect(told.dpop_bound_access_tokens_required).toBe(true)
+        expect(header(yield* world.send("GET", "/oauth/userinfo"), "www-authenticate")).toMatch(/^DPoP /)
+      },
       { signatures: realSignatures, policy: { profile: "fapi2" } }
     ))
 })

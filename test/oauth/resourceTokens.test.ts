@@ -158,31 +158,29 @@ describe("what resources ask of their tokens", () => {
 
   test("is known to another process within a moment of being listed", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const elsewhere = yield* world.elsewhere
-          const client = yield* registerClient(world, { ...all, scope: "api" })
-          const opened = yield* elsewhere.services.openings.open(world.workspace)
-          const typed = { at: gateway, name: "", scopes: [], accessTokenFormat: "jwt", accessTokenTtl: 1000 } as const
-          yield* addResource(elsewhere.services, byOwner(elsewhere), opened, typed)
-          yield* TestClock.adjust("5 seconds")
-          expect(told(yield* own(world, client, { resource: gateway }))).toEqual([gateway, 1])
-          expect(told(yield* own(world, client))).toEqual([[issuer, gateway], 1])
-        }),
+      function* (world) {
+        const elsewhere = yield* world.elsewhere
+        const client = yield* registerClient(world, { ...all, scope: "api" })
+        const opened = yield* elsewhere.services.openings.open(world.workspace)
+        const typed = { at: gateway, name: "", scopes: [], accessTokenFormat: "jwt", accessTokenTtl: 1000 } as const
+        yield* addResource(elsewhere.services, byOwner(elsewhere), opened, typed)
+        yield* TestClock.adjust("5 seconds")
+        expect(told(yield* own(world, client, { resource: gateway }))).toEqual([gateway, 1])
+        expect(told(yield* own(world, client))).toEqual([[issuer, gateway], 1])
+      },
       { signatures: realSignatures }
     ))
 
   test("spends nothing where no key signs, and stops no token that needs no signature", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, all)
-          const code = yield* codeFor(world, client, { resource: quick, scope: "gate" })
-          const refused = yield* redeem(world, client, code)
-          expect([refused.status, jsonOf(refused).error]).toEqual([503, "temporarily_unavailable"])
-          expect(world.calls.replace).toEqual([])
-          expect(told(yield* own(world, client, { resource: mcp, scope: "tools" }))).toEqual(["opaque", 300])
-        }),
+      function* (world) {
+        const client = yield* registerClient(world, all)
+        const code = yield* codeFor(world, client, { resource: quick, scope: "gate" })
+        const refused = yield* redeem(world, client, code)
+        expect([refused.status, jsonOf(refused).error]).toEqual([503, "temporarily_unavailable"])
+        expect(world.calls.replace).toEqual([])
+        expect(told(yield* own(world, client, { resource: mcp, scope: "tools" }))).toEqual(["opaque", 300])
+      },
       { resolve: () => workspace }
     ))
 })

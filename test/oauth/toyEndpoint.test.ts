@@ -38,30 +38,28 @@ const greeting: Endpoint = {
 describe("an endpoint that is added by a row alone", () => {
   test("answers by its contract", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          expect(jsonOf(yield* world.send("GET", "/oauth/greeting?name=Ada"))).toEqual({ hello: "Ada" })
-          const missing = yield* world.send("GET", "/oauth/greeting")
-          expect([missing.status, jsonOf(missing).error]).toEqual([400, "invalid_request"])
-          expect((yield* world.send("POST", "/oauth/greeting")).status).toBe(405)
-        }),
+      function* (world) {
+        expect(jsonOf(yield* world.send("GET", "/oauth/greeting?name=Ada"))).toEqual({ hello: "Ada" })
+        const missing = yield* world.send("GET", "/oauth/greeting")
+        expect([missing.status, jsonOf(missing).error]).toEqual([400, "invalid_request"])
+        expect((yield* world.send("POST", "/oauth/greeting")).status).toBe(405)
+      },
       { endpoints: [greeting] }
     ))
 
   test("stands in the metadata and in the OpenAPI document", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
-          expect(metadata.greeting_endpoint).toBe(`${world.workspace.issuer}/oauth/greeting`)
-          expect(metadata.greetings_supported).toEqual(["hello"])
-          expect(jsonOf(yield* world.send("GET", "/openapi.json"))).toMatchObject({
-            paths: { "/oauth/greeting": { get: { operationId: "greeting", tags: ["Toys"] } } },
-            components: {
-              schemas: { AuthorizationServerMetadata: { properties: { greetings_supported: { type: "array" } } } }
-            }
-          })
-        }),
+      function* (world) {
+        const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+        expect(metadata.greeting_endpoint).toBe(`${world.workspace.issuer}/oauth/greeting`)
+        expect(metadata.greetings_supported).toEqual(["hello"])
+        expect(jsonOf(yield* world.send("GET", "/openapi.json"))).toMatchObject({
+          paths: { "/oauth/greeting": { get: { operationId: "greeting", tags: ["Toys"] } } },
+          components: {
+            schemas: { AuthorizationServerMetadata: { properties: { greetings_supported: { type: "array" } } } }
+          }
+        })
+      },
       { endpoints: [greeting] }
     ))
 

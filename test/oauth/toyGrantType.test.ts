@@ -62,21 +62,20 @@ describe("a grant type that is added by a row alone", () => {
     const { limiter, taken } = watchedLimiter()
     const open = { ...voucher, registers: { needs: [], brings: ["refresh_token"] } as const }
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, {
-            grant_types: [voucher.name],
-            token_endpoint_auth_method: "none"
-          })
-          taken.splice(0)
-          const body = form({ client_id: client.id, ...used })
-          const answer = yield* world.send("POST", "/oauth/token", { headers: formHeaders, body, peer: "192.0.2.7" })
-          expect(answer.status).toBe(200)
-          expect(taken.map((key) => key.replace(/ [^ ]{8}$/, " GRANT"))).toEqual([
-            `public_client ${client.id} 192.0.2.7`,
-            `grant ${client.id} GRANT`
-          ])
-        }),
+      function* (world) {
+        const client = yield* registerClient(world, {
+          grant_types: [voucher.name],
+          token_endpoint_auth_method: "none"
+        })
+        taken.splice(0)
+        const body = form({ client_id: client.id, ...used })
+        const answer = yield* world.send("POST", "/oauth/token", { headers: formHeaders, body, peer: "192.0.2.7" })
+        expect(answer.status).toBe(200)
+        expect(taken.map((key) => key.replace(/ [^ ]{8}$/, " GRANT"))).toEqual([
+          `public_client ${client.id} 192.0.2.7`,
+          `grant ${client.id} GRANT`
+        ])
+      },
       { limiter, grants: [...grantTypes, open] }
     )
   })
@@ -107,13 +106,11 @@ describe("a grant type that is added by a row alone", () => {
     ))
 
   test("is unknown to a server that is composed without it", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const response = yield* tokenRequest(world, client, used)
-        expect([response.status, jsonOf(response).error]).toEqual([400, "unsupported_grant_type"])
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const response = yield* tokenRequest(world, client, used)
+      expect([response.status, jsonOf(response).error]).toEqual([400, "unsupported_grant_type"])
+    }))
 
   test("may not have the name of another row", async () => {
     const twice = Effect.promise(() =>

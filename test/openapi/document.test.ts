@@ -58,16 +58,12 @@ const operationsOf = (document: Record<string, unknown>): ReadonlyArray<string> 
 describe("the OpenAPI document", () => {
   for (const [name, options] of Object.entries(configurations)) {
     test(`is valid ${name}`, () =>
-      inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const target = options.workspaces === undefined ? "/openapi.json" : "/t/a/openapi.json"
-            const document = yield* documentOf(world, target, "shared.example")
-            expect(document.openapi).toMatch(/^3\.1\./)
-            expect(yield* faultsOf(document)).toEqual([])
-          }),
-        options
-      ))
+      inWorld(function* (world) {
+        const target = options.workspaces === undefined ? "/openapi.json" : "/t/a/openapi.json"
+        const document = yield* documentOf(world, target, "shared.example")
+        expect(document.openapi).toMatch(/^3\.1\./)
+        expect(yield* faultsOf(document)).toEqual([])
+      }, options))
   }
 
   test("has changed in nothing but its sentences", async () => {
@@ -76,86 +72,74 @@ describe("the OpenAPI document", () => {
   })
 
   test("would not be valid with a mistake in it", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { info: _, ...nameless } = yield* documentOf(world)
-        expect(yield* faultsOf(nameless)).not.toEqual([])
-      })
-    ))
+    inWorld(function* (world) {
+      const { info: _, ...nameless } = yield* documentOf(world)
+      expect(yield* faultsOf(nameless)).not.toEqual([])
+    }))
 
   test("may be read by any origin, and kept for a while", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const response = yield* world.send("GET", "/openapi.json")
-        expect(response.status).toBe(200)
-        expect(header(response, "content-type")).toBe("application/json")
-        expect(header(response, "cache-control")).toBe("public, max-age=300")
-        expect(header(response, "access-control-allow-origin")).toBe("*")
-      })
-    ))
+    inWorld(function* (world) {
+      const response = yield* world.send("GET", "/openapi.json")
+      expect(response.status).toBe(200)
+      expect(header(response, "content-type")).toBe("application/json")
+      expect(header(response, "cache-control")).toBe("public, max-age=300")
+      expect(header(response, "access-control-allow-origin")).toBe("*")
+    }))
 
   test("has every line of the table of routes but the pages, and no other", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        // What draws pages needs no accounts to be looked at.
-        const accounts = Object.create(null)
-        const pages = [...signInEndpoints(accounts), ...accountSettingsEndpoints(accounts), ...settingsEndpoints()]
-        const document = yield* documentOf(world)
-        const expected = [...pages, ...world.services.endpoints]
-          .filter(({ errors, path }) => errors !== "page" || path === "/oauth/authorize")
-          .flatMap((route) =>
-            Object.keys(route.methods).flatMap((method) => {
-              const below = route.path === "/oauth/register" ? "client_id" : "resource_path"
-              const at = `${method.toLowerCase()} ${route.path}`
-              if (route.match === "exact") return [at]
-              return route.match === "below" ? [`${at}/{${below}}`] : [at, `${at}/{${below}}`]
-            })
-          )
-        expect(expected.length).toBeGreaterThan(15)
-        expect(operationsOf(document).toSorted()).toEqual(expected.toSorted())
-      })
-    ))
+    inWorld(function* (world) {
+      // What draws pages needs no accounts to be looked at.
+      const accounts = Object.create(null)
+      const pages = [...signInEndpoints(accounts), ...accountSettingsEndpoints(accounts), ...settingsEndpoints()]
+      const document = yield* documentOf(world)
+      const expected = [...pages, ...world.services.endpoints]
+        .filter(({ errors, path }) => errors !== "page" || path === "/oauth/authorize")
+        .flatMap((route) =>
+          Object.keys(route.methods).flatMap((method) => {
+            const below = route.path === "/oauth/register" ? "client_id" : "resource_path"
+            const at = `${method.toLowerCase()} ${route.path}`
+            if (route.match === "exact") return [at]
+            return route.match === "below" ? [`${at}/{${below}}`] : [at, `${at}/{${below}}`]
+          })
+        )
+      expect(expected.length).toBeGreaterThan(15)
+      expect(operationsOf(document).toSorted()).toEqual(expected.toSorted())
+    }))
 
   test("names every operation once, and every schema where one is used", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const text = JSON.stringify(yield* documentOf(world))
-        const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id)
-        expect(new Set(ids).size).toBe(ids.length)
-        const { components } = JSON.parse(text)
-        for (const [, kind = "", name = ""] of text.matchAll(/"#\/components\/([a-z]+)\/([^"]+)"/gi)) {
-          expect(components[kind]).toHaveProperty([name])
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      const text = JSON.stringify(yield* documentOf(world))
+      const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id)
+      expect(new Set(ids).size).toBe(ids.length)
+      const { components } = JSON.parse(text)
+      for (const [, kind = "", name = ""] of text.matchAll(/"#\/components\/([a-z]+)\/([^"]+)"/gi)) {
+        expect(components[kind]).toHaveProperty([name])
+      }
+    }))
 
   test("says of every header, security scheme, operation, parameter of a path and answer what it is", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { components, info, paths } = Object(yield* documentOf(world))
-        const operations = Object.values(paths).flatMap((item) =>
-          Object.entries(Object(item)).flatMap(([method, operation]) =>
-            method === "servers" ? [] : [Object(operation)]
-          )
-        )
-        const described: ReadonlyArray<unknown> = [
-          info,
-          // An unknown header stands as it was sent, and nothing is said of it.
-          ...Object.entries(components.headers).flatMap(([name, said]) => (/^[A-Z]/.test(name) ? [said] : [])),
-          ...Object.values(components.securitySchemes),
-          ...operations.flatMap(({ responses }) => Object.values(responses)),
-          ...operations.flatMap(({ parameters = [] }) => parameters).filter((parameter) => parameter.in === "path")
-        ]
-        expect(described.length).toBeGreaterThan(50)
-        for (const one of described) expect(Object(one).description).toMatch(/^[A-Z].+\.$/s)
-        // Of each refusal its own, by the status.
-        const { responses } = operations.find(({ operationId }) => operationId === "token")
-        const told = Object.values(responses).map((response) => Object(response).description)
-        expect(told.length).toBeGreaterThan(5)
-        expect(new Set(told).size).toBe(told.length)
-        for (const { summary } of operations) expect(summary).toMatch(/^[A-Z]/)
-      })
-    ))
+    inWorld(function* (world) {
+      const { components, info, paths } = Object(yield* documentOf(world))
+      const operations = Object.values(paths).flatMap((item) =>
+        Object.entries(Object(item)).flatMap(([method, operation]) => (method === "servers" ? [] : [Object(operation)]))
+      )
+      const described: ReadonlyArray<unknown> = [
+        info,
+        // An unknown header stands as it was sent, and nothing is said of it.
+        ...Object.entries(components.headers).flatMap(([name, said]) => (/^[A-Z]/.test(name) ? [said] : [])),
+        ...Object.values(components.securitySchemes),
+        ...operations.flatMap(({ responses }) => Object.values(responses)),
+        ...operations.flatMap(({ parameters = [] }) => parameters).filter((parameter) => parameter.in === "path")
+      ]
+      expect(described.length).toBeGreaterThan(50)
+      for (const one of described) expect(Object(one).description).toMatch(/^[A-Z].+\.$/s)
+      // Of each refusal its own, by the status.
+      const { responses } = operations.find(({ operationId }) => operationId === "token")
+      const told = Object.values(responses).map((response) => Object(response).description)
+      expect(told.length).toBeGreaterThan(5)
+      expect(new Set(told).size).toBe(told.length)
+      for (const { summary } of operations) expect(summary).toMatch(/^[A-Z]/)
+    }))
 })
 
 /** Every `pattern` of the document. */
@@ -176,42 +160,36 @@ const texts = [
 
 describe("the patterns of the OpenAPI document", () => {
   test("are read alike by tools that know flags and properties, and by those that do not", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const patterns = new Set(patternsIn(yield* documentOf(world)))
-        expect(patterns.size).toBeGreaterThan(2)
-        for (const text of patterns) {
-          // Properties, named groups, looking around, code points in braces, surrogates: what some dialect lacks.
-          expect(text).not.toMatch(/\\[pPkuU]\{|\(\?(?!:)|\\u[dD][89a-fA-F]/)
-          const [plain, unicode] = [new RegExp(text), new RegExp(text, "u")]
-          expect(texts.filter((one) => plain.test(one) !== unicode.test(one))).toEqual([])
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      const patterns = new Set(patternsIn(yield* documentOf(world)))
+      expect(patterns.size).toBeGreaterThan(2)
+      for (const text of patterns) {
+        // Properties, named groups, looking around, code points in braces, surrogates: what some dialect lacks.
+        expect(text).not.toMatch(/\\[pPkuU]\{|\(\?(?!:)|\\u[dD][89a-fA-F]/)
+        const [plain, unicode] = [new RegExp(text), new RegExp(text, "u")]
+        expect(texts.filter((one) => plain.test(one) !== unicode.test(one))).toEqual([])
+      }
+    }))
 
   test("let pass what registration takes, and nothing else that is a text", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { components } = yield* documentOf(world)
-        const [pattern = ""] = patternsIn(Object(components).schemas.RegisterClient.properties.client_name)
-        const said = new RegExp(pattern)
-        const taken = (client_name: string) => Result.isSuccess(checkRegistration(world.services, { client_name }))
-        // Half a pair of surrogates is no text in UTF-8, and no pattern that every tool reads can say so.
-        expect(texts.filter((one) => taken(one) !== (said.test(one) && !/\p{Cs}/u.test(one)))).toEqual([])
-      })
-    ))
+    inWorld(function* (world) {
+      const { components } = yield* documentOf(world)
+      const [pattern = ""] = patternsIn(Object(components).schemas.RegisterClient.properties.client_name)
+      const said = new RegExp(pattern)
+      const taken = (client_name: string) => Result.isSuccess(checkRegistration(world.services, { client_name }))
+      // Half a pair of surrogates is no text in UTF-8, and no pattern that every tool reads can say so.
+      expect(texts.filter((one) => taken(one) !== (said.test(one) && !/\p{Cs}/u.test(one)))).toEqual([])
+    }))
 })
 
 test("an answer that may come without a body promises none to tools that know OpenAPI alone", () =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const { paths } = yield* documentOf(world)
-      const refused = Object(paths)["/rest/companies"].get.responses["401"]
-      expect(refused).not.toHaveProperty("content")
-      expect(refused["x-content-if-any"]).toHaveProperty(["application/json"])
-      expect((yield* world.send("GET", "/rest/companies")).body).toBe("")
-    })
-  ))
+  inWorld(function* (world) {
+    const { paths } = yield* documentOf(world)
+    const refused = Object(paths)["/rest/companies"].get.responses["401"]
+    expect(refused).not.toHaveProperty("content")
+    expect(refused["x-content-if-any"]).toHaveProperty(["application/json"])
+    expect((yield* world.send("GET", "/rest/companies")).body).toBe("")
+  }))
 
 describe("what the OpenAPI document calls valid is not refused as a request:", () => {
   const operation = (world: World, id: string) =>
@@ -223,17 +201,15 @@ describe("what the OpenAPI document calls valid is not refused as a request:", (
     })
 
   test("a parameter that has to come has a value", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { found, judge } = yield* operation(world, "authorize")
-        const required = (found.parameters ?? []).filter((parameter) => parameter.required)
-        expect(required.map(({ name }) => name)).toContain("client_id")
-        for (const { schema } of required) expect(judge.allows(schema, "")).toBe(false)
-        expect((yield* world.send("GET", "/oauth/authorize?response_type=code&client_id=&redirect_uri=")).status).toBe(
-          400
-        )
-      })
-    ))
+    inWorld(function* (world) {
+      const { found, judge } = yield* operation(world, "authorize")
+      const required = (found.parameters ?? []).filter((parameter) => parameter.required)
+      expect(required.map(({ name }) => name)).toContain("client_id")
+      for (const { schema } of required) expect(judge.allows(schema, "")).toBe(false)
+      expect((yield* world.send("GET", "/oauth/authorize?response_type=code&client_id=&redirect_uri=")).status).toBe(
+        400
+      )
+    }))
 
   for (const [id, path] of [
     ["introspect", "/oauth/introspect"],
@@ -241,53 +217,50 @@ describe("what the OpenAPI document calls valid is not refused as a request:", (
     ["token", "/oauth/token"]
   ] as const) {
     test(`an unknown parameter comes once, or is refused: ${id}`, () =>
-      inWorld((world) =>
-        Effect.gen(function* () {
-          const { document, found, judge } = yield* operation(world, id)
-          const schema = bodyOf(found)?.[1].schema ?? {}
-          const required = (variantsOf(document, schema)[0]?.required ?? []) as ReadonlyArray<string>
-          const properties = (variantsOf(document, schema)[0]?.properties ?? {}) as Readonly<Record<string, JsonSchema>>
-          const filled = Object.fromEntries(
-            required.map((name) => [name, (properties[name]?.enum as ReadonlyArray<string>)?.[0] ?? "a value"])
+      inWorld(function* (world) {
+        const { document, found, judge } = yield* operation(world, id)
+        const schema = bodyOf(found)?.[1].schema ?? {}
+        const required = (variantsOf(document, schema)[0]?.required ?? []) as ReadonlyArray<string>
+        const properties = (variantsOf(document, schema)[0]?.properties ?? {}) as Readonly<Record<string, JsonSchema>>
+        const filled = Object.fromEntries(
+          required.map((name) => [name, (properties[name]?.enum as ReadonlyArray<string>)?.[0] ?? "a value"])
+        )
+        const sent = (more: string) =>
+          Effect.map(
+            world.send("POST", path, {
+              headers: { "content-type": "application/x-www-form-urlencoded" },
+              body: `${new URLSearchParams(filled)}${more}`
+            }),
+            (response) => jsonOf(response).error
           )
-          const sent = (more: string) =>
-            Effect.map(
-              world.send("POST", path, {
-                headers: { "content-type": "application/x-www-form-urlencoded" },
-                body: `${new URLSearchParams(filled)}${more}`
-              }),
-              (response) => jsonOf(response).error
-            )
-          expect(judge.allows(schema, { ...filled, x: "1" })).toBe(true)
-          expect(yield* sent("&x=1")).toBe("invalid_client")
-          expect(judge.allows(schema, { ...filled, x: ["1", "2"] })).toBe(false)
-          expect(yield* sent("&x=1&x=2")).toBe("invalid_request")
-          for (const name of required) expect(judge.allows(schema, { ...filled, [name]: "" })).toBe(false)
-        })
-      ))
+        expect(judge.allows(schema, { ...filled, x: "1" })).toBe(true)
+        expect(yield* sent("&x=1")).toBe("invalid_client")
+        expect(judge.allows(schema, { ...filled, x: ["1", "2"] })).toBe(false)
+        expect(yield* sent("&x=1&x=2")).toBe("invalid_request")
+        for (const name of required) expect(judge.allows(schema, { ...filled, [name]: "" })).toBe(false)
+      }))
   }
 
   for (const workspaceAccess of ["registered", "owner"] as const) {
     test(`a registration that names grant types names one that there is, where workspace access is ${workspaceAccess}`, () =>
       inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const { found, judge } = yield* operation(world, "registerClient")
-            const schema = bodyOf(found)?.[1].schema ?? {}
-            const redirect_uris = ["https://app.example.org/callback"]
-            const lists = [
-              [],
-              ["password"],
-              ["refresh_token"],
-              ["authorization_code"],
-              ["client_credentials", "password"]
-            ]
-            for (const grant_types of lists) {
-              const body = { redirect_uris, grant_types }
-              const { status } = yield* postRegistration(world, body)
-              expect([grant_types, judge.allows(schema, body)]).toEqual([grant_types, status === 201])
-            }
-          }),
+        function* (world) {
+          const { found, judge } = yield* operation(world, "registerClient")
+          const schema = bodyOf(found)?.[1].schema ?? {}
+          const redirect_uris = ["https://app.example.org/callback"]
+          const lists = [
+            [],
+            ["password"],
+            ["refresh_token"],
+            ["authorization_code"],
+            ["client_credentials", "password"]
+          ]
+          for (const grant_types of lists) {
+            const body = { redirect_uris, grant_types }
+            const { status } = yield* postRegistration(world, body)
+            expect([grant_types, judge.allows(schema, body)]).toEqual([grant_types, status === 201])
+          }
+        },
         { policy: { workspaceAccess } }
       ))
   }
@@ -353,15 +326,14 @@ describe("the OpenAPI document follows the configuration:", () => {
     }
     const silent: Endpoint = { ...own, path: "/silent", methods: { GET: page(() => orders) } }
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const document = yield* documentOf(world)
-          expect(yield* faultsOf(document)).toEqual([])
-          expect(document).toMatchObject({
-            paths: { "/orders": { get: { operationId: "orders", security: [{ apiKey: [] }], tags: ["Shop"] } } }
-          })
-          expect(document.paths).not.toHaveProperty(["/silent"])
-        }),
+      function* (world) {
+        const document = yield* documentOf(world)
+        expect(yield* faultsOf(document)).toEqual([])
+        expect(document).toMatchObject({
+          paths: { "/orders": { get: { operationId: "orders", security: [{ apiKey: [] }], tags: ["Shop"] } } }
+        })
+        expect(document.paths).not.toHaveProperty(["/silent"])
+      },
       { endpoints: [own, silent] }
     )
   })
@@ -458,71 +430,70 @@ describe("the OpenAPI document follows the configuration:", () => {
       }
     })
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const document = yield* documentOf(world)
-          expect(yield* faultsOf(document)).toEqual([])
-          const headers = (...keys: ReadonlyArray<string>) =>
-            Object.fromEntries(keys.map((key) => [key.split(".")[0], { $ref: `#/components/headers/${key}` }]))
-          const always = ["X-Content-Type-Options.nosniff", "X-Request-Id"]
-          const error = (...codes: ReadonlyArray<string>) => ({
-            "application/json": {
-              schema: { $ref: "#/components/schemas/Error", properties: { error: { enum: codes } } }
-            }
-          })
-          const anOrder = { type: "object", properties: { a: expect.objectContaining({ type: "integer" }) } }
-          expect<unknown>(Object(document.paths)["/orders/{order}"]).toEqual({
-            get: {
-              operationId: "order",
-              tags: ["Shop"],
-              summary: "An order",
-              description: "All of it.",
-              parameters: [
-                { name: "order", in: "path", description: "Which.", required: true, schema: { type: "string" } },
-                {
-                  name: "since",
-                  in: "query",
-                  description: "From when on.",
-                  required: false,
-                  schema: { type: "string" }
-                },
-                { name: "size", in: "query", required: true, schema: { type: "string", minLength: 1 } }
-              ],
-              security: [{}],
-              responses: {
-                200: {
-                  description: "One. Printed.",
-                  headers: headers("x-count.sometimes", ...always),
-                  content: {
-                    "application/json": { schema: { ...anOrder, required: ["a"], additionalProperties: true } },
-                    "text/plain": { schema: { type: "string" } }
-                  }
-                },
-                204: { description: "None.", headers: headers("Cache-Control.no-store", ...always) },
-                206: {
-                  description: expect.stringMatching(/^Some\. More\. ./),
-                  headers: headers(...always),
-                  "x-content-if-any": error()
-                },
-                // Before the core has seen the request, and so for any origin.
-                503: {
-                  description: expect.stringMatching(/./),
-                  headers: headers(
-                    ...["Cache-Control.no-store", "Pragma.no-cache", "Retry-After", "X-Request-Id"],
-                    ...["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"]
-                  ),
-                  content: error("temporarily_unavailable")
+      function* (world) {
+        const document = yield* documentOf(world)
+        expect(yield* faultsOf(document)).toEqual([])
+        const headers = (...keys: ReadonlyArray<string>) =>
+          Object.fromEntries(keys.map((key) => [key.split(".")[0], { $ref: `#/components/headers/${key}` }]))
+        const always = ["X-Content-Type-Options.nosniff", "X-Request-Id"]
+        const error = (...codes: ReadonlyArray<string>) => ({
+          "application/json": {
+            schema: { $ref: "#/components/schemas/Error", properties: { error: { enum: codes } } }
+          }
+        })
+        const anOrder = { type: "object", properties: { a: expect.objectContaining({ type: "integer" }) } }
+        expect<unknown>(Object(document.paths)["/orders/{order}"]).toEqual({
+          get: {
+            operationId: "order",
+            tags: ["Shop"],
+            summary: "An order",
+            description: "All of it.",
+            parameters: [
+              { name: "order", in: "path", description: "Which.", required: true, schema: { type: "string" } },
+              {
+                name: "since",
+                in: "query",
+                description: "From when on.",
+                required: false,
+                schema: { type: "string" }
+              },
+              { name: "size", in: "query", required: true, schema: { type: "string", minLength: 1 } }
+            ],
+            security: [{}],
+            responses: {
+              200: {
+                description: "One. Printed.",
+                headers: headers("x-count.sometimes", ...always),
+                content: {
+                  "application/json": { schema: { ...anOrder, required: ["a"], additionalProperties: true } },
+                  "text/plain": { schema: { type: "string" } }
                 }
+              },
+              204: { description: "None.", headers: headers("Cache-Control.no-store", ...always) },
+              206: {
+                description: expect.stringMatching(/^Some\. More\. ./),
+                headers: headers(...always),
+                "x-content-if-any": error()
+              },
+              // Before the core has seen the request, and so for any origin.
+              503: {
+                description: expect.stringMatching(/./),
+                headers: headers(
+                  ...["Cache-Control.no-store", "Pragma.no-cache", "Retry-After", "X-Request-Id"],
+                  ...["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"]
+                ),
+                content: error("temporarily_unavailable")
               }
             }
-          })
-          const ofHost = Object.keys(Object(document.paths)).filter((path) => /^\/(?:orders|exact|suffix)/.test(path))
-          expect(ofHost.toSorted()).toEqual(["/exact", "/orders/{order}", "/suffix", "/suffix/{order}", "/suffixAlone"])
-          expect(Object(document.components).headers["x-count.sometimes"]).toEqual({
-            required: false,
-            schema: { type: "string" }
-          })
-        }),
+          }
+        })
+        const ofHost = Object.keys(Object(document.paths)).filter((path) => /^\/(?:orders|exact|suffix)/.test(path))
+        expect(ofHost.toSorted()).toEqual(["/exact", "/orders/{order}", "/suffix", "/suffix/{order}", "/suffixAlone"])
+        expect(Object(document.components).headers["x-count.sometimes"]).toEqual({
+          required: false,
+          schema: { type: "string" }
+        })
+      },
       {
         endpoints: [
           own,

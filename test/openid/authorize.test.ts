@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { DocumentsWeb } from "../given/documentsWeb.ts"
@@ -139,71 +138,55 @@ describe("an authorization request says of the sign-in", () => {
     ["a hint, of a request that signs no person in", { id_token_hint: "x", scope: "api" }, alice(0), "consent"]
   ]
   test("what it comes to, row by row", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          for (const [name, fields, as, outcome] of rows) {
-            expect([name, outcomeOf(yield* asked(world, client, fields, as))]).toEqual([name, outcome])
-          }
-        }),
-      signsIn
-    ))
+    inWorld(function* (world) {
+      const client = yield* provenClient(world)
+      for (const [name, fields, as, outcome] of rows) {
+        expect([name, outcomeOf(yield* asked(world, client, fields, as))]).toEqual([name, outcome])
+      }
+    }, signsIn))
 
   for (const maxAge of ["30", "0"]) {
     test(`comes back from the sign-in and goes on, once it is new enough: ${maxAge} seconds`, () =>
-      inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const client = yield* provenClient(world)
-            const sent = yield* asked(world, client, { max_age: maxAge }, alice(60))
-            const back = decodeURIComponent(text(header(sent, "location")).slice("/login?return_to=".length))
-            expect(outcomeOf(yield* world.send("GET", back, { as: alice(60) }))).toBe("login_required")
-            const page = yield* world.send("GET", back, { as: alice(0) })
-            expect(page.status).toBe(200)
-            const code = text(returned(yield* decide(world, page, "approve", alice(0))).get("code"))
-            const { id_token } = jsonOf(yield* redeem(world, client, code))
-            expect((yield* verified(world, client, id_token)).payload.auth_time).toBe(now)
-          }),
-        signsIn
-      ))
+      inWorld(function* (world) {
+        const client = yield* provenClient(world)
+        const sent = yield* asked(world, client, { max_age: maxAge }, alice(60))
+        const back = decodeURIComponent(text(header(sent, "location")).slice("/login?return_to=".length))
+        expect(outcomeOf(yield* world.send("GET", back, { as: alice(60) }))).toBe("login_required")
+        const page = yield* world.send("GET", back, { as: alice(0) })
+        expect(page.status).toBe(200)
+        const code = text(returned(yield* decide(world, page, "approve", alice(0))).get("code"))
+        const { id_token } = jsonOf(yield* redeem(world, client, code))
+        expect((yield* verified(world, client, id_token)).payload.auth_time).toBe(now)
+      }, signsIn))
   }
 
   test("nothing in place of PKCE, where the client has no other proof: a nonce is checked by itself alone", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world, { token_endpoint_auth_method: "none" })
-          const bare = { nonce: "n", code_challenge: undefined, code_challenge_method: undefined }
-          expect(outcomeOf(yield* asked(world, client, bare, alice(0)))).toBe("invalid_request")
-          expect(outcomeOf(yield* asked(world, client, { nonce: "n" }, alice(0)))).toBe("consent")
-        }),
-      signsIn
-    ))
+    inWorld(function* (world) {
+      const client = yield* provenClient(world, { token_endpoint_auth_method: "none" })
+      const bare = { nonce: "n", code_challenge: undefined, code_challenge_method: undefined }
+      expect(outcomeOf(yield* asked(world, client, bare, alice(0)))).toBe("invalid_request")
+      expect(outcomeOf(yield* asked(world, client, { nonce: "n" }, alice(0)))).toBe("consent")
+    }, signsIn))
 })
 
 test("what a client registered is asked of every sign-in that its request says nothing else of", () =>
-  inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const client = yield* provenClient(world, { default_max_age: 600, default_acr_values: ["gold"] })
-        const gold = "; acr=gold"
-        const rows: ReadonlyArray<readonly [fields: Values, as: string, outcome: string]> = [
-          [{}, alice(600, gold), "consent"],
-          [{}, alice(601, gold), "login"],
-          [{ prompt: "none" }, alice(601, gold), "login_required"],
-          [{}, alice(0, "; acr=silver"), "login"],
-          [{ max_age: "1000" }, alice(601, gold), "consent"],
-          [{ acr_values: "silver" }, alice(600, "; acr=silver"), "consent"],
-          // These are members of OpenID Connect.
-          [{ scope: "api" }, alice(601, "; acr=silver"), "consent"]
-        ]
-        for (const [fields, as, outcome] of rows) {
-          expect([fields, as, outcomeOf(yield* asked(world, client, fields, as))]).toEqual([fields, as, outcome])
-        }
-      }),
-    signsIn
-  ))
+  inWorld(function* (world) {
+    const client = yield* provenClient(world, { default_max_age: 600, default_acr_values: ["gold"] })
+    const gold = "; acr=gold"
+    const rows: ReadonlyArray<readonly [fields: Values, as: string, outcome: string]> = [
+      [{}, alice(600, gold), "consent"],
+      [{}, alice(601, gold), "login"],
+      [{ prompt: "none" }, alice(601, gold), "login_required"],
+      [{}, alice(0, "; acr=silver"), "login"],
+      [{ max_age: "1000" }, alice(601, gold), "consent"],
+      [{ acr_values: "silver" }, alice(600, "; acr=silver"), "consent"],
+      // These are members of OpenID Connect.
+      [{ scope: "api" }, alice(601, "; acr=silver"), "consent"]
+    ]
+    for (const [fields, as, outcome] of rows) {
+      expect([fields, as, outcomeOf(yield* asked(world, client, fields, as))]).toEqual([fields, as, outcome])
+    }
+  }, signsIn))
 
 describe("what the ID token tells of it", () => {
   const rows: ReadonlyArray<readonly [name: string, metadata: object, fields: Values, told: object]> = [
@@ -221,82 +204,71 @@ describe("what the ID token tells of it", () => {
   ]
   for (const [name, metadata, fields, told] of rows) {
     test(name, () =>
-      inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const client = yield* provenClient(world, { id_token_signed_response_alg: "ES256", ...metadata })
-            const { id_token } = yield* identify(world, client, fields, alice(60, "; acr=silver"))
-            const {
-              at_hash: _at,
-              aud: _aud,
-              exp: _exp,
-              iat: _iat,
-              iss: _iss,
-              sid: _sid,
-              sub,
-              ...rest
-            } = (yield* verified(world, client, id_token)).payload
-            expect([sub, rest]).toEqual(["alice", { ...told }])
-          }),
-        signsIn
-      )
+      inWorld(function* (world) {
+        const client = yield* provenClient(world, { id_token_signed_response_alg: "ES256", ...metadata })
+        const { id_token } = yield* identify(world, client, fields, alice(60, "; acr=silver"))
+        const {
+          at_hash: _at,
+          aud: _aud,
+          exp: _exp,
+          iat: _iat,
+          iss: _iss,
+          sid: _sid,
+          sub,
+          ...rest
+        } = (yield* verified(world, client, id_token)).payload
+        expect([sub, rest]).toEqual(["alice", { ...told }])
+      }, signsIn)
     )
   }
 })
 
 describe("id_token_hint", () => {
   test("names who is expected, expired or not, and no person for another client", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const [one, other] = [yield* provenClient(world), yield* provenClient(world)]
-          const { access_token, id_token } = yield* identify(world, one)
-          const hint = text(id_token)
-          yield* TestClock.adjust("1 day")
-          expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint }, "alice"))).toBe("consent")
-          expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint }, "bob"))).toBe("login")
-          const silent = { id_token_hint: hint, prompt: "none" }
-          expect(outcomeOf(yield* asked(world, one, silent, "bob"))).toBe("login_required")
-          const [head = "", body = "", mac = ""] = hint.split(".")
-          const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64url")
-          for (const bad of [
-            `${head}.${body}.`,
-            `${none}.${body}.`,
-            `${head}.${body}.${mac.slice(0, -4)}AAAA`,
-            text(access_token)
-          ]) {
-            expect(outcomeOf(yield* asked(world, one, { id_token_hint: bad }, "alice"))).toBe("invalid_request")
-          }
-          expect(outcomeOf(yield* asked(world, other, { id_token_hint: hint }, "alice"))).toBe("invalid_request")
-          const [same, another] = ["alice", "bob"].map((value) => claimsOf({ id_token: { sub: { value } } }))
-          const either = claimsOf({ id_token: { sub: { values: ["bob", "alice"] } } })
-          for (const claims of [same, either]) {
-            expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...claims }, "alice"))).toBe("consent")
-          }
-          expect(outcomeOf(yield* asked(world, one, { ...silent, ...either }, "bob"))).toBe("login_required")
-          for (const who of ["alice", "bob"]) {
-            expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...another }, who))).toBe(
-              "invalid_request"
-            )
-          }
-        }),
-      signsIn
-    ))
+    inWorld(function* (world) {
+      const [one, other] = [yield* provenClient(world), yield* provenClient(world)]
+      const { access_token, id_token } = yield* identify(world, one)
+      const hint = text(id_token)
+      yield* TestClock.adjust("1 day")
+      expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint }, "alice"))).toBe("consent")
+      expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint }, "bob"))).toBe("login")
+      const silent = { id_token_hint: hint, prompt: "none" }
+      expect(outcomeOf(yield* asked(world, one, silent, "bob"))).toBe("login_required")
+      const [head = "", body = "", mac = ""] = hint.split(".")
+      const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64url")
+      for (const bad of [
+        `${head}.${body}.`,
+        `${none}.${body}.`,
+        `${head}.${body}.${mac.slice(0, -4)}AAAA`,
+        text(access_token)
+      ]) {
+        expect(outcomeOf(yield* asked(world, one, { id_token_hint: bad }, "alice"))).toBe("invalid_request")
+      }
+      expect(outcomeOf(yield* asked(world, other, { id_token_hint: hint }, "alice"))).toBe("invalid_request")
+      const [same, another] = ["alice", "bob"].map((value) => claimsOf({ id_token: { sub: { value } } }))
+      const either = claimsOf({ id_token: { sub: { values: ["bob", "alice"] } } })
+      for (const claims of [same, either]) {
+        expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...claims }, "alice"))).toBe("consent")
+      }
+      expect(outcomeOf(yield* asked(world, one, { ...silent, ...either }, "bob"))).toBe("login_required")
+      for (const who of ["alice", "bob"]) {
+        expect(outcomeOf(yield* asked(world, one, { id_token_hint: hint, ...another }, who))).toBe("invalid_request")
+      }
+    }, signsIn))
 
   test("is taken of a program that is known by its document, and by no other name", () => {
     const web = new DocumentsWeb()
     const [one, other] = ["one", "other"].map((name) => web.publish(`https://${name}.example.org/client.json`))
     const program = (id = ""): TestClient => unregistered(id)
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          yield* identify(world, program(other))
-          const { id_token } = yield* identify(world, program(one))
-          const hint = { id_token_hint: text(id_token) }
-          expect(outcomeOf(yield* asked(world, program(one), hint, "alice"))).toBe("consent")
-          expect(outcomeOf(yield* asked(world, program(one), hint, "bob"))).toBe("login")
-          expect(outcomeOf(yield* asked(world, program(other), hint, "alice"))).toBe("invalid_request")
-        }),
+      function* (world) {
+        yield* identify(world, program(other))
+        const { id_token } = yield* identify(world, program(one))
+        const hint = { id_token_hint: text(id_token) }
+        expect(outcomeOf(yield* asked(world, program(one), hint, "alice"))).toBe("consent")
+        expect(outcomeOf(yield* asked(world, program(one), hint, "bob"))).toBe("login")
+        expect(outcomeOf(yield* asked(world, program(other), hint, "alice"))).toBe("invalid_request")
+      },
       { ...signsIn, documents: web.layer() }
     )
   })
@@ -304,46 +276,38 @@ describe("id_token_hint", () => {
 
 describe("the authorization endpoint by POST", () => {
   test("sends the browser on with the same request, which brings its cookie then", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          const [path = "", query = ""] = authorizeTarget(client, { scope: "openid", state: "a b&=" }).split("?")
-          const sent = yield* world.send("POST", path, { headers: formHeaders, body: query })
-          expect([sent.status, header(sent, "location")]).toEqual([303, `${path}?${query}`])
-          const page = yield* world.send("GET", text(header(sent, "location")), { as: "alice" })
-          expect(returned(yield* decide(world, page, "approve")).get("state")).toBe("a b&=")
-          const odd = yield* world.send("POST", path, { headers: { "content-type": "text/plain" }, body: query })
-          expect(odd.status).toBe(400)
-          const line = yield* world.send("POST", path, {
-            headers: formHeaders,
-            body: "x=\r\nlocation: https://evil.example"
-          })
-          expect(header(line, "location")).toStartWith(`${path}?x=%0D%0A`)
-          const raw = yield* world.send("POST", path, { headers: formHeaders, body: 'state=5%&x=<"a|b">' })
-          expect(header(raw, "location")).toBe(`${path}?state=5%25&x=%3C%22a%7Cb%22%3E`)
-          const long = yield* world.send("POST", path, {
-            headers: formHeaders,
-            body: form({ state: "s".repeat(13_000) })
-          })
-          expect(long.status).toBe(400)
-        }),
-      signsIn
-    ))
+    inWorld(function* (world) {
+      const client = yield* provenClient(world)
+      const [path = "", query = ""] = authorizeTarget(client, { scope: "openid", state: "a b&=" }).split("?")
+      const sent = yield* world.send("POST", path, { headers: formHeaders, body: query })
+      expect([sent.status, header(sent, "location")]).toEqual([303, `${path}?${query}`])
+      const page = yield* world.send("GET", text(header(sent, "location")), { as: "alice" })
+      expect(returned(yield* decide(world, page, "approve")).get("state")).toBe("a b&=")
+      const odd = yield* world.send("POST", path, { headers: { "content-type": "text/plain" }, body: query })
+      expect(odd.status).toBe(400)
+      const line = yield* world.send("POST", path, {
+        headers: formHeaders,
+        body: "x=\r\nlocation: https://evil.example"
+      })
+      expect(header(line, "location")).toStartWith(`${path}?x=%0D%0A`)
+      const raw = yield* world.send("POST", path, { headers: formHeaders, body: 'state=5%&x=<"a|b">' })
+      expect(header(raw, "location")).toBe(`${path}?state=5%25&x=%3C%22a%7Cb%22%3E`)
+      const long = yield* world.send("POST", path, {
+        headers: formHeaders,
+        body: form({ state: "s".repeat(13_000) })
+      })
+      expect(long.status).toBe(400)
+    }, signsIn))
 })
 
 test("a code that is exchanged without openid tells the client nothing of the sign-in", () =>
-  inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const client = yield* provenClient(world)
-        const code = yield* codeFor(
-          world,
-          client,
-          { scope: "api", max_age: "600", nonce: "n", ...claimsOf({ id_token: { name: null } }) },
-          alice(60)
-        )
-        expect(jsonOf(yield* redeem(world, client, code))).not.toHaveProperty("id_token")
-      }),
-    signsIn
-  ))
+  inWorld(function* (world) {
+    const client = yield* provenClient(world)
+    const code = yield* codeFor(
+      world,
+      client,
+      { scope: "api", max_age: "600", nonce: "n", ...claimsOf({ id_token: { name: null } }) },
+      alice(60)
+    )
+    expect(jsonOf(yield* redeem(world, client, code))).not.toHaveProperty("id_token")
+  }, signsIn))

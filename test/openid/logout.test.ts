@@ -128,29 +128,28 @@ describe("oidcc-rp-initiated-logout", () => {
     const web = new DocumentsWeb()
     const id = web.publish("https://app.example.org/client.json", { ...members, token_endpoint_auth_method: "none" })
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const program = unregistered(id)
-          const sealed = yield* app(world, { token_endpoint_auth_method: "none", scope: "api openid" })
-          expect(sealed.id).toStartWith("tsr_c_")
-          for (const [client, as] of [
-            [program, "alice"],
-            [sealed, "bob"]
-          ] as const) {
-            const hint = yield* hintOf(world, client, {}, as)
-            const wanted = { id_token_hint: hint, client_id: client.id, post_logout_redirect_uri: back }
-            const answer = yield* asked(world, { ...wanted, state }, as)
-            expect([client.id, answer.status, header(answer, "location")?.startsWith(`${back}?state=`)]).toEqual([
-              client.id,
-              303,
-              true
-            ])
-            yield* delivered(world)
-            expect(web.posted.splice(0).map((sent) => decodeJwt(tokenIn(sent)))).toMatchObject([
-              { aud: client.id, sub: as }
-            ])
-          }
-        }),
+      function* (world) {
+        const program = unregistered(id)
+        const sealed = yield* app(world, { token_endpoint_auth_method: "none", scope: "api openid" })
+        expect(sealed.id).toStartWith("tsr_c_")
+        for (const [client, as] of [
+          [program, "alice"],
+          [sealed, "bob"]
+        ] as const) {
+          const hint = yield* hintOf(world, client, {}, as)
+          const wanted = { id_token_hint: hint, client_id: client.id, post_logout_redirect_uri: back }
+          const answer = yield* asked(world, { ...wanted, state }, as)
+          expect([client.id, answer.status, header(answer, "location")?.startsWith(`${back}?state=`)]).toEqual([
+            client.id,
+            303,
+            true
+          ])
+          yield* delivered(world)
+          expect(web.posted.splice(0).map((sent) => decodeJwt(tokenIn(sent)))).toMatchObject([
+            { aud: client.id, sub: as }
+          ])
+        }
+      },
       { ...signsIn, policy: { ...signsIn.policy, registrationRows: "at_consent" }, documents: web.layer() }
     )
   })
@@ -458,16 +457,15 @@ describe("oidcc-backchannel-rp-initiated-logout", () => {
     const web = new DocumentsWeb()
     const policy = { ...signsIn.policy, refreshIdleTtl: 60 * 60 * 1000, accessTtl: 60 * 1000 }
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* app(world)
-          const { sid } = decodeJwt(yield* hintOf(world, client))
-          yield* TestClock.adjust("13 days")
-          yield* world.services.storage.sweep(yield* currentInstant, 1000)
-          yield* pressed(world, yield* asked(world, {}))
-          yield* delivered(world)
-          expect(web.posted.map((sent) => decodeJwt(tokenIn(sent)))).toMatchObject([{ sub: "alice", sid }])
-        }),
+      function* (world) {
+        const client = yield* app(world)
+        const { sid } = decodeJwt(yield* hintOf(world, client))
+        yield* TestClock.adjust("13 days")
+        yield* world.services.storage.sweep(yield* currentInstant, 1000)
+        yield* pressed(world, yield* asked(world, {}))
+        yield* delivered(world)
+        expect(web.posted.map((sent) => decodeJwt(tokenIn(sent)))).toMatchObject([{ sub: "alice", sid }])
+      },
       { ...signsIn, policy, documents: web.layer() }
     )
   })

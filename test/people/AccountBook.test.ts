@@ -46,72 +46,63 @@ const tags = (results: ReadonlyArray<{ readonly _tag: string; readonly failure?:
 
 describe("opening an account", () => {
   test("gives each person an id of their own, and none to an email that has one", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const ada = yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com")
-        expect(ada.id).toMatch(/^[\w-]{22}$/)
-        expect(bob.id).not.toBe(ada.id)
-        // An owner made the account, so its person has not signed in yet.
-        expect([ada.signedInAt, bob.signedInAt]).toEqual([null, null])
-        const again = yield* Effect.flip(addAccount(house, "ADA@example.com "))
-        expect(again).toMatchObject({ _tag: "AccountRefusal", reason: "email_taken" })
-        expect(yield* reachable(house)).toHaveLength(2)
-      })
-    ))
+    inHouse(function* (house) {
+      const ada = yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com")
+      expect(ada.id).toMatch(/^[\w-]{22}$/)
+      expect(bob.id).not.toBe(ada.id)
+      // An owner made the account, so its person has not signed in yet.
+      expect([ada.signedInAt, bob.signedInAt]).toEqual([null, null])
+      const again = yield* Effect.flip(addAccount(house, "ADA@example.com "))
+      expect(again).toMatchObject({ _tag: "AccountRefusal", reason: "email_taken" })
+      expect(yield* reachable(house)).toHaveLength(2)
+    }))
 
   test("refuses what is no email, no name and no password", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { open } = house.accounts
-        const refusal = (change: Partial<Record<"email" | "name", string>>, typed = password) =>
-          Effect.map(
-            Effect.flip(open(house.workspace.id, { ...draft("ada@example.com"), ...change, password: secret(typed) })),
-            (failure) => ("reason" in failure ? failure.reason : failure._tag)
-          )
-        for (const email of [
-          "",
-          "ada",
-          "@",
-          "ada@",
-          "@example.com",
-          "a b@example.com",
-          "a@b@c",
-          `${"a".repeat(251)}@b.c`
-        ]) {
-          expect(yield* refusal({ email })).toBe("email_malformed")
-        }
-        for (const unseen of ["\u202e", "\u034f", "\u115f", "\u17b4", "\u180b", "\u3164", "\ufe0f", "\u{e0100}"]) {
-          expect([unseen, yield* refusal({ email: `a${unseen}@example.com` })]).toEqual([unseen, "email_malformed"])
-          expect([unseen, yield* refusal({ email: `a@exam${unseen}ple.com` })]).toEqual([unseen, "email_malformed"])
-        }
-        expect(yield* refusal({ name: "n".repeat(101) })).toBe("name_too_long")
-        expect(yield* refusal({}, "")).toBe("password_too_short")
-        expect(yield* refusal({}, "ninechars")).toBe("password_too_short")
-        expect(yield* refusal({}, "ﬁﬁﬁﬁ")).toBe("password_too_short")
-        expect(yield* refusal({}, "é".repeat(513))).toBe("password_too_long")
-        for (const plain of [
-          " ".repeat(10),
-          " \t\u00a0\u3000 ".repeat(3),
-          "a".repeat(10),
-          "ｘ".repeat(9).concat("x")
-        ]) {
-          expect([plain, yield* refusal({}, plain)]).toEqual([plain, "password_too_plain"])
-        }
-        expect(yield* refusal({}, "Ada@Example.com")).toBe("password_is_email")
-        expect(yield* refusal({ email: "adalovelace@example.com" }, "AdaLovelace")).toBe("password_is_email")
-        expect(house.hashed.hash).toBe(0)
-        expect(yield* members(house)).toEqual([])
-        yield* open(house.workspace.id, { ...draft("ada@example.com"), password: secret(`ab${"é".repeat(511)}`) })
-        yield* open(house.workspace.id, { ...draft("bob@example.com"), name: "Bob\u0000\ud800\u2028 B" })
-        expect((yield* reachable(house)).map(({ name }) => name).sort()).toEqual(["Bob B", null])
-      })
-    ))
+    inHouse(function* (house) {
+      const { open } = house.accounts
+      const refusal = (change: Partial<Record<"email" | "name", string>>, typed = password) =>
+        Effect.map(
+          Effect.flip(open(house.workspace.id, { ...draft("ada@example.com"), ...change, password: secret(typed) })),
+          (failure) => ("reason" in failure ? failure.reason : failure._tag)
+        )
+      for (const email of [
+        "",
+        "ada",
+        "@",
+        "ada@",
+        "@example.com",
+        "a b@example.com",
+        "a@b@c",
+        `${"a".repeat(251)}@b.c`
+      ]) {
+        expect(yield* refusal({ email })).toBe("email_malformed")
+      }
+      for (const unseen of ["\u202e", "\u034f", "\u115f", "\u17b4", "\u180b", "\u3164", "\ufe0f", "\u{e0100}"]) {
+        expect([unseen, yield* refusal({ email: `a${unseen}@example.com` })]).toEqual([unseen, "email_malformed"])
+        expect([unseen, yield* refusal({ email: `a@exam${unseen}ple.com` })]).toEqual([unseen, "email_malformed"])
+      }
+      expect(yield* refusal({ name: "n".repeat(101) })).toBe("name_too_long")
+      expect(yield* refusal({}, "")).toBe("password_too_short")
+      expect(yield* refusal({}, "ninechars")).toBe("password_too_short")
+      expect(yield* refusal({}, "ﬁﬁﬁﬁ")).toBe("password_too_short")
+      expect(yield* refusal({}, "é".repeat(513))).toBe("password_too_long")
+      for (const plain of [" ".repeat(10), " \t\u00a0\u3000 ".repeat(3), "a".repeat(10), "ｘ".repeat(9).concat("x")]) {
+        expect([plain, yield* refusal({}, plain)]).toEqual([plain, "password_too_plain"])
+      }
+      expect(yield* refusal({}, "Ada@Example.com")).toBe("password_is_email")
+      expect(yield* refusal({ email: "adalovelace@example.com" }, "AdaLovelace")).toBe("password_is_email")
+      expect(house.hashed.hash).toBe(0)
+      expect(yield* members(house)).toEqual([])
+      yield* open(house.workspace.id, { ...draft("ada@example.com"), password: secret(`ab${"é".repeat(511)}`) })
+      yield* open(house.workspace.id, { ...draft("bob@example.com"), name: "Bob\u0000\ud800\u2028 B" })
+      expect((yield* reachable(house)).map(({ name }) => name).sort()).toEqual(["Bob B", null])
+    }))
 })
 
 test("accounts are opened for many networks at once, and for one as far as its share of the hashes goes", () =>
   inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       const openFrom = (name: string, network: string | undefined) =>
         Effect.result(
           house.accounts.open(house.workspace.id, {
@@ -128,7 +119,7 @@ test("accounts are opened for many networks at once, and for one as far as its s
       expect(yield* from((index) => `192.0.2.${index}`)).toBe(12)
       expect(yield* from(() => undefined)).toBe(12)
       expect(yield* from(() => "198.51.100.1")).toBe(8)
-    }),
+    },
     { hasher: (below) => ({ ...below, hash: (typed) => Effect.delay(below.hash(typed), 10) }) }
   ))
 
@@ -149,14 +140,14 @@ describe("opening an account that a crash interrupts", () => {
     test(`after ${writes} writes can be done again by the same link`, () => {
       const life = { writes: Number.POSITIVE_INFINITY }
       return inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const id = house.accounts.book.newId()
           yield* crashed(house, life, id)
           const again = yield* Effect.result(open(house, id, "ada@example.com"))
           expect(tags([again])).toEqual([writes < 3 ? "opened" : "link_spent"])
           expect(yield* reachable(house)).toHaveLength(1)
           expect((yield* new Browser(house).signIn()).status).toBe(303)
-        }),
+        },
         { storage: mortal(life) }
       )
     })
@@ -164,7 +155,7 @@ describe("opening an account that a crash interrupts", () => {
     test(`after ${writes} writes leaves the link good for another email, and the email for another account`, () => {
       const life = { writes: Number.POSITIVE_INFINITY }
       return inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const id = house.accounts.book.newId()
           yield* crashed(house, life, id)
           const other = yield* Effect.result(open(house, id, "other@example.com"))
@@ -173,7 +164,7 @@ describe("opening an account that a crash interrupts", () => {
           const elsewhere = yield* Effect.result(addAccount(house))
           expect(tags([other, elsewhere])).toEqual(writes < 3 ? ["opened", "opened"] : ["link_spent", "email_taken"])
           expect(yield* reachable(house)).toHaveLength(writes < 3 ? 2 : 1)
-        }),
+        },
         { storage: mortal(life) }
       )
     })
@@ -181,7 +172,7 @@ describe("opening an account that a crash interrupts", () => {
     test(`after ${writes} writes is made good by the next start`, () => {
       const life = { writes }
       return inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const owner = { email: "ada@example.com", password: secret(password) }
           yield* Effect.result(ensureOwner(house.accounts, house.workspace, owner))
           life.writes = Number.POSITIVE_INFINITY
@@ -190,7 +181,7 @@ describe("opening an account that a crash interrupts", () => {
           expect(yield* ensureOwner(house.accounts, house.workspace, owner)).toBe("present")
           expect(yield* reachable(house)).toHaveLength(1)
           expect((yield* new Browser(house).signIn()).status).toBe(303)
-        }),
+        },
         { storage: mortal(life) }
       )
     })
@@ -199,7 +190,7 @@ describe("opening an account that a crash interrupts", () => {
   test("opens nothing once its id is blocked, however far it got", () => {
     const life = { writes: 1 }
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { book, open } = house.accounts
         const id = book.newId()
         const opening = open(house.workspace.id, draft("ada@example.com"), id)
@@ -209,7 +200,7 @@ describe("opening an account that a crash interrupts", () => {
         expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
         expect(yield* Effect.flip(opening)).toMatchObject({ reason: "link_spent" })
         expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
-      }),
+      },
       { storage: mortal(life) }
     )
   })
@@ -217,12 +208,12 @@ describe("opening an account that a crash interrupts", () => {
   test("leaves nothing that is not swept", () => {
     const life = { writes: 1 }
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* Effect.result(addAccount(house))
         life.writes = Number.POSITIVE_INFINITY
         yield* TestClock.adjust("1 day")
         expect(yield* house.storage.sweep(yield* currentInstant, 10)).toBe(1)
-      }),
+      },
       { storage: mortal(life) }
     )
   })
@@ -255,7 +246,7 @@ describe("an email", () => {
   test("is free where the account that had it is gone, also where a crash left it theirs, and at no other time", () => {
     const life = { writes: Number.POSITIVE_INFINITY }
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { book } = house.accounts
         const tagOf = (id: Active["id"]) => Effect.map(book.find(house.workspace.id, id), (found) => found?._tag)
         const again = Effect.map(Effect.result(addAccount(house, email, "member")), (result) => tags([result])[0])
@@ -275,42 +266,40 @@ describe("an email", () => {
           expect([role, yield* tagOf(next.id), yield* again]).toEqual([role, undefined, "opened"])
           yield* forgotten(house, (yield* book.byEmail(house.workspace.id, email)) ?? expect.unreachable())
         }
-      }),
+      },
       { storage: mortal(life) }
     )
   })
 
   test("of a person who is gone is marked as unused, unless it is another person's by then, or lost", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { id: workspace } = house.workspace
-        const logins = makeRecords(house.storage, loginKind)
-        const login = loginIdOf(email)
-        const kept = Effect.map(logins.get(workspace, login), (found) => found?.value)
-        const bob = yield* addAccount(house, email, "member")
-        expect(yield* kept).toEqual({ id: login, account: bob.id, vacatedAt: null })
-        yield* TestClock.adjust("1 minute")
-        yield* forgotten(house, bob)
-        expect(yield* kept).toEqual({ id: login, account: null, vacatedAt: yield* currentInstant })
+    inHouse(function* (house) {
+      const { id: workspace } = house.workspace
+      const logins = makeRecords(house.storage, loginKind)
+      const login = loginIdOf(email)
+      const kept = Effect.map(logins.get(workspace, login), (found) => found?.value)
+      const bob = yield* addAccount(house, email, "member")
+      expect(yield* kept).toEqual({ id: login, account: bob.id, vacatedAt: null })
+      yield* TestClock.adjust("1 minute")
+      yield* forgotten(house, bob)
+      expect(yield* kept).toEqual({ id: login, account: null, vacatedAt: yield* currentInstant })
 
-        const left = yield* addAccount(house, email, "member")
-        const since = yield* currentInstant
-        const leaving: Account = { ...left, _tag: "Leaving", since }
-        yield* house.accounts.book.change(workspace, left.id, () => leaving)
-        const heir = yield* addAccount(house, email, "member")
-        yield* house.accounts.book.forget(workspace, leaving, since)
-        expect(yield* kept).toEqual({ id: login, account: heir.id, vacatedAt: null })
+      const left = yield* addAccount(house, email, "member")
+      const since = yield* currentInstant
+      const leaving: Account = { ...left, _tag: "Leaving", since }
+      yield* house.accounts.book.change(workspace, left.id, () => leaving)
+      const heir = yield* addAccount(house, email, "member")
+      yield* house.accounts.book.forget(workspace, leaving, since)
+      expect(yield* kept).toEqual({ id: login, account: heir.id, vacatedAt: null })
 
-        yield* logins.remove(workspace, login)
-        yield* forgotten(house, heir)
-        expect(yield* kept).toBeUndefined()
-      })
-    ))
+      yield* logins.remove(workspace, login)
+      yield* forgotten(house, heir)
+      expect(yield* kept).toBeUndefined()
+    }))
 
   test("opens no account whose reservation was blocked, lost or taken meanwhile", () => {
     const meanwhile: Parameters<typeof before>[0] = {}
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { book, open } = house.accounts
         const { id: workspace } = house.workspace
         const happenings: Readonly<Record<string, (id: Active["id"]) => Effect.Effect<unknown, unknown>>> = {
@@ -328,7 +317,7 @@ describe("an email", () => {
           expect([what, tags([opened])]).toEqual([what, ["link_spent"]])
         }
         expect((yield* reachable(house)).map((account) => account.email as string)).toEqual(["other@example.com"])
-      }),
+      },
       { storage: before(meanwhile) }
     )
   })
@@ -336,7 +325,7 @@ describe("an email", () => {
   test("that changes hands at each look is given up, not sought for ever", () => {
     const meanwhile: Parameters<typeof before>[0] = {}
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { id: workspace } = house.workspace
         const logins = makeRecords(house.storage, loginKind)
         const login = loginIdOf(email)
@@ -356,7 +345,7 @@ describe("an email", () => {
         delete meanwhile.read
         yield* addAccount(house, email)
         expect(yield* reachable(house)).toHaveLength(1)
-      }),
+      },
       { storage: before(meanwhile) }
     )
   })
@@ -369,7 +358,7 @@ describe("accounts that are opened at once", () => {
   test(`with one email: one is opened, and its owner can sign in (seed ${seed})`, async () => {
     for (let run = 0; run < runs; run++) {
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const results = yield* atOnce(crowd.map(() => Effect.result(addAccount(house))))
           const outcomes = tags(results).sort()
           expect({ seed, run, outcomes }).toEqual({
@@ -378,7 +367,7 @@ describe("accounts that are opened at once", () => {
             outcomes: [...Array.from({ length: crowd.length - 1 }, () => "email_taken"), "opened"]
           })
           expect(yield* reachable(house)).toHaveLength(1)
-        }),
+        },
         { storage: jostling(`email ${seed} ${run}`), seed: `email ${seed} ${run}` }
       )
     }
@@ -387,7 +376,7 @@ describe("accounts that are opened at once", () => {
   test(`with one id, as by one link: one is opened, and no email is lost (seed ${seed})`, async () => {
     for (let run = 0; run < runs; run++) {
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const id = house.accounts.book.newId()
           const results = yield* atOnce(
             crowd.map((person) =>
@@ -402,7 +391,7 @@ describe("accounts that are opened at once", () => {
             if (email !== winner?.email) yield* addAccount(house, email)
           }
           expect(yield* reachable(house)).toHaveLength(crowd.length)
-        }),
+        },
         { storage: jostling(`id ${seed} ${run}`), seed: `id ${seed} ${run}` }
       )
     }
@@ -411,12 +400,12 @@ describe("accounts that are opened at once", () => {
   test(`by the configuration of several processes: one owner (seed ${seed})`, async () => {
     for (let run = 0; run < runs; run++) {
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const owner = { email: "ada@example.com", password: secret(password) }
           const results = yield* atOnce(crowd.map(() => ensureOwner(house.accounts, house.workspace, owner)))
           expect(results.filter((result) => result === "made")).toHaveLength(1)
           expect(yield* reachable(house)).toHaveLength(1)
-        }),
+        },
         { storage: jostling(`owner ${seed} ${run}`), seed: `owner ${seed} ${run}` }
       )
     }
@@ -425,42 +414,38 @@ describe("accounts that are opened at once", () => {
 
 describe("what is done to an account", () => {
   test("is noted where it signs in, by being opened too", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { accounts, workspace } = house
-        const opened = yield* accounts.open(workspace.id, draft("ada@example.com"))
-        const signed = yield* accounts.open(workspace.id, { ...draft("bob@example.com"), signsIn: true })
-        expect([opened.signedInAt, signed.signedInAt]).toEqual([null, yield* currentInstant])
-      })
-    ))
+    inHouse(function* (house) {
+      const { accounts, workspace } = house
+      const opened = yield* accounts.open(workspace.id, draft("ada@example.com"))
+      const signed = yield* accounts.open(workspace.id, { ...draft("bob@example.com"), signsIn: true })
+      expect([opened.signedInAt, signed.signedInAt]).toEqual([null, yield* currentInstant])
+    }))
 
   test("takes a name as people write it, without what cannot be shown, so many characters at most", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { id } = yield* addAccount(house)
-        const named = (typed: string) =>
-          Effect.match(house.accounts.rename(house.workspace.id, id, typed), {
-            onSuccess: ({ name }) => name,
-            onFailure: (fault) => ("reason" in fault ? fault.reason : fault._tag)
-          })
-        const most = "\u{1f600}".repeat(personNameLength)
-        const rows: ReadonlyArray<readonly [string, string | null]> = [
-          ["  Ada \n\t Lovelace\u0007 ", "Ada Lovelace"],
-          ["Zoe\u0308", "Zo\u00eb"],
-          ["A\ud800b", "A b"],
-          [" \u0000 ", null],
-          ["", null],
-          [` ${most} `, most],
-          [`${most}a`, "name_too_long"]
-        ]
-        for (const [typed, name] of rows) expect([typed, yield* named(typed)]).toEqual([typed, name])
-      })
-    ))
+    inHouse(function* (house) {
+      const { id } = yield* addAccount(house)
+      const named = (typed: string) =>
+        Effect.match(house.accounts.rename(house.workspace.id, id, typed), {
+          onSuccess: ({ name }) => name,
+          onFailure: (fault) => ("reason" in fault ? fault.reason : fault._tag)
+        })
+      const most = "\u{1f600}".repeat(personNameLength)
+      const rows: ReadonlyArray<readonly [string, string | null]> = [
+        ["  Ada \n\t Lovelace\u0007 ", "Ada Lovelace"],
+        ["Zoe\u0308", "Zo\u00eb"],
+        ["A\ud800b", "A b"],
+        [" \u0000 ", null],
+        ["", null],
+        [` ${most} `, most],
+        [`${most}a`, "name_too_long"]
+      ]
+      for (const [typed, name] of rows) expect([typed, yield* named(typed)]).toEqual([typed, name])
+    }))
 
   test("is refused where its person was removed while the new password was hashed, for person and owner alike", () => {
     let meanwhile: Effect.Effect<unknown> = Effect.void
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { accounts, services, workspace } = house
         const farewell = { logouts: services.logouts, why: "by_owner" } as const
         const since = yield* currentInstant
@@ -481,69 +466,65 @@ describe("what is done to an account", () => {
           meanwhile = Effect.void
         }
         expect(outcomes).toMatchObject([{ reason: "unknown" }, { reason: "wrong_password" }])
-      }),
+      },
       { hasher: (below) => ({ ...below, hash: (typed) => Effect.tap(below.hash(typed), () => meanwhile) }) }
     )
   })
 
   test("is refused once another password was set than the one that was given, or it is gone", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { accounts, services, workspace } = house
-        const farewell = { logouts: services.logouts, why: "by_user" } as const
-        const ada = yield* addAccount(house)
-        const change = (id: Active["id"], confirmed?: Active["epoch"]) =>
-          Effect.match(accounts.changePassword(workspace, id, secret("another long password"), farewell, confirmed), {
-            onSuccess: ({ epoch }) => epoch,
-            onFailure: (fault) => ("reason" in fault ? fault.reason : fault._tag)
-          })
-        expect(yield* change(ada.id, ada.epoch)).toBe(ada.epoch + 1)
-        expect(yield* change(ada.id, ada.epoch)).toBe("wrong_password")
-        expect(yield* change(ada.id)).toBe(ada.epoch + 2)
-        const nobody = accounts.book.newId()
-        expect([yield* change(nobody), yield* change(nobody, ada.epoch)]).toEqual(["unknown", "unknown"])
-        expect(yield* Effect.flip(accounts.rename(workspace.id, nobody, "Bob"))).toMatchObject({ reason: "unknown" })
-      })
-    ))
+    inHouse(function* (house) {
+      const { accounts, services, workspace } = house
+      const farewell = { logouts: services.logouts, why: "by_user" } as const
+      const ada = yield* addAccount(house)
+      const change = (id: Active["id"], confirmed?: Active["epoch"]) =>
+        Effect.match(accounts.changePassword(workspace, id, secret("another long password"), farewell, confirmed), {
+          onSuccess: ({ epoch }) => epoch,
+          onFailure: (fault) => ("reason" in fault ? fault.reason : fault._tag)
+        })
+      expect(yield* change(ada.id, ada.epoch)).toBe(ada.epoch + 1)
+      expect(yield* change(ada.id, ada.epoch)).toBe("wrong_password")
+      expect(yield* change(ada.id)).toBe(ada.epoch + 2)
+      const nobody = accounts.book.newId()
+      expect([yield* change(nobody), yield* change(nobody, ada.epoch)]).toEqual(["unknown", "unknown"])
+      expect(yield* Effect.flip(accounts.rename(workspace.id, nobody, "Bob"))).toMatchObject({ reason: "unknown" })
+    }))
 
   test("leaves all else of the account as it is, and so does each other change", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { accounts, services, workspace } = house
-        const farewell = { logouts: services.logouts, why: "by_user" } as const
-        const { email, id } = yield* addAccount(house)
-        const [here, left] = [PlaceId.make("mill"), PlaceId.make("farm")]
-        const since = yield* currentInstant
-        yield* accounts.book.change(workspace.id, id, (account) => ({
-          ...account,
-          places: [{ id: here, label: "Mill" }],
-          leftPlaces: [{ id: left, since }],
-          endsSessions: true
-        }))
-        yield* TestClock.adjust(1000)
-        const typed = { email, password: secret(password), network: undefined, device: undefined }
-        const signIn = Effect.flatMap(currentInstant, (now) => accounts.signIn(workspace.id, typed, now))
-        const telling = tellRevoked(services, () => Effect.void)
-        const kept = Effect.map(accounts.book.find(workspace.id, id), (found) => new Map(Object.entries(found ?? {})))
-        const changes = [
-          [["signedInAt"], Effect.asVoid(signIn)],
-          [["name"], Effect.asVoid(accounts.rename(workspace.id, id, "Ada King"))],
-          // The last owner's removal is taken back.
-          [[], Effect.asVoid(Effect.flip(removeAccount(accounts, telling, workspace, id, Effect.void)))],
-          [
-            ["endsSessions", "epoch", "password"],
-            Effect.asVoid(accounts.changePassword(workspace, id, secret("another long password"), farewell))
-          ]
-        ] as const
-        for (const [changed, change] of changes) {
-          const before = yield* kept
-          yield* change
-          const after = yield* kept
-          const differ = [...new Set([...before.keys(), ...after.keys()])].filter(
-            (name) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name))
-          )
-          expect(differ.sort()).toEqual([...changed])
-        }
-      })
-    ))
+    inHouse(function* (house) {
+      const { accounts, services, workspace } = house
+      const farewell = { logouts: services.logouts, why: "by_user" } as const
+      const { email, id } = yield* addAccount(house)
+      const [here, left] = [PlaceId.make("mill"), PlaceId.make("farm")]
+      const since = yield* currentInstant
+      yield* accounts.book.change(workspace.id, id, (account) => ({
+        ...account,
+        places: [{ id: here, label: "Mill" }],
+        leftPlaces: [{ id: left, since }],
+        endsSessions: true
+      }))
+      yield* TestClock.adjust(1000)
+      const typed = { email, password: secret(password), network: undefined, device: undefined }
+      const signIn = Effect.flatMap(currentInstant, (now) => accounts.signIn(workspace.id, typed, now))
+      const telling = tellRevoked(services, () => Effect.void)
+      const kept = Effect.map(accounts.book.find(workspace.id, id), (found) => new Map(Object.entries(found ?? {})))
+      const changes = [
+        [["signedInAt"], Effect.asVoid(signIn)],
+        [["name"], Effect.asVoid(accounts.rename(workspace.id, id, "Ada King"))],
+        // The last owner's removal is taken back.
+        [[], Effect.asVoid(Effect.flip(removeAccount(accounts, telling, workspace, id, Effect.void)))],
+        [
+          ["endsSessions", "epoch", "password"],
+          Effect.asVoid(accounts.changePassword(workspace, id, secret("another long password"), farewell))
+        ]
+      ] as const
+      for (const [changed, change] of changes) {
+        const before = yield* kept
+        yield* change
+        const after = yield* kept
+        const differ = [...new Set([...before.keys(), ...after.keys()])].filter(
+          (name) => JSON.stringify(before.get(name)) !== JSON.stringify(after.get(name))
+        )
+        expect(differ.sort()).toEqual([...changed])
+      }
+    }))
 })

@@ -28,7 +28,7 @@ import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { form, formHeaders, hiddenFields } from "../given/flow.ts"
-import { keyFrom, realSignatures, requestOf, t0, theWorkspace } from "../given/World.ts"
+import { keyFrom, realSignatures, requestOf, type Steps, t0, theWorkspace } from "../given/World.ts"
 
 /** Argon2id as cheap as it gets: what it costs is tested in test/adapters. */
 export const cheap = { memory: 8, passes: 1, lanes: 1 } as const
@@ -96,7 +96,7 @@ const counted = (hashed: House["hashed"], cost: Cost, around: NonNullable<HouseO
     }))
   ).pipe(Layer.provide(layerOf(noble, cost)))
 
-export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, options: HouseOptions = {}): Promise<A> => {
+export const inHouse = <A>(body: (house: House) => Steps<A>, options: HouseOptions = {}): Promise<A> => {
   const workspace = options.workspace ?? theWorkspace
   const audit: Array<AuditEntry> = []
   const log: Array<string> = []

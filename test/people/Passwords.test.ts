@@ -22,7 +22,7 @@ describe("a password of an earlier release", () => {
 
   test("is hashed anew when its owner signs in, and works as before", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { id } = yield* addAccount(house)
         const bytes = new TextEncoder().encode(typed.normalize("NFKC"))
         const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
@@ -36,13 +36,13 @@ describe("a password of an earlier release", () => {
         const { hash } = house.hashed
         expect((yield* new Browser(house).signIn("ada@example.com", typed)).status).toBe(303)
         expect([yield* stored(house, id), house.hashed.hash]).toEqual([fresh, hash])
-      }),
+      },
       { cost }
     ))
 
   test("ends no session by being hashed anew", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { id } = yield* addAccount(house)
         const browser = new Browser(house)
         yield* browser.signIn()
@@ -51,13 +51,13 @@ describe("a password of an earlier release", () => {
         yield* house.accounts.book.change(house.workspace.id, id, (account) => ({ ...account, password: old }))
         yield* new Browser(house).signIn()
         expect((yield* browser.get("/settings/profile")).status).toBe(200)
-      }),
+      },
       { cost }
     ))
 
   test("is hashed anew beside those who have been here, though strangers queue", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { book, passwords, signIn } = house.accounts
         const { id } = yield* addAccount(house)
         const bytes = new TextEncoder().encode("correct horse battery")
@@ -76,7 +76,7 @@ describe("a password of an earlier release", () => {
         }
         expect((yield* signIn(house.workspace.id, credentials, yield* currentInstant))._tag).toBe("SignedIn")
         expect(yield* stored(house, id)).toStartWith("$argon2id$v=19$m=16,t=2,p=1$")
-      }),
+      },
       {
         cost,
         hasher: (below) => ({
@@ -280,96 +280,88 @@ describe("hashing", () => {
     ))
 
   test("that was given up is not held against the person who is signed in", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const account = yield* addAccount(house)
-        const confirm = (typed: string) =>
-          Effect.flatMap(currentInstant, (now) =>
-            house.accounts.confirm(house.workspace.id, account, secret(typed), "session one", now)
-          )
-        for (let tries = 0; tries < 20; tries++) {
-          const { verify } = house.hashed
-          const asking = yield* Effect.forkChild(confirm("a guess"), { startImmediately: true })
-          expect(house.hashed.verify).toBe(verify + 1)
-          yield* Fiber.interrupt(asking)
-        }
-        expect(yield* confirm("correct horse battery")).toBe(true)
-      })
-    ))
+    inHouse(function* (house) {
+      const account = yield* addAccount(house)
+      const confirm = (typed: string) =>
+        Effect.flatMap(currentInstant, (now) =>
+          house.accounts.confirm(house.workspace.id, account, secret(typed), "session one", now)
+        )
+      for (let tries = 0; tries < 20; tries++) {
+        const { verify } = house.hashed
+        const asking = yield* Effect.forkChild(confirm("a guess"), { startImmediately: true })
+        expect(house.hashed.verify).toBe(verify + 1)
+        yield* Fiber.interrupt(asking)
+      }
+      expect(yield* confirm("correct horse battery")).toBe(true)
+    }))
 
   test("that is turned away is not held against the person who tried", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const { book, passwords, sessions } = house.accounts
-        const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
-        const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
-        const credentials = {
-          email: "ada@example.com",
-          password: secret("correct horse battery"),
-          network: "192.0.2.1",
-          device: undefined
-        }
-        for (let tries = 0; tries < 20; tries++) {
-          const failure = yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
-          expect(failure._tag).toBe("Overloaded")
-        }
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const { book, passwords, sessions } = house.accounts
+      const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
+      const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
+      const credentials = {
+        email: "ada@example.com",
+        password: secret("correct horse battery"),
+        network: "192.0.2.1",
+        device: undefined
+      }
+      for (let tries = 0; tries < 20; tries++) {
+        const failure = yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
+        expect(failure._tag).toBe("Overloaded")
+      }
+    }))
 
   test("that is turned away counts against its network", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { book, passwords, sessions } = house.accounts
-        const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
-        const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
-        const turnedAway = Effect.fnUntraced(function* (network: string, device: string | undefined) {
-          const credentials = { email: "ada@example.com", password: secret("a guess"), network, device }
-          return yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
-        })
-        const device = "a browser"
-        for (let tries = 0; tries < 300; tries++) yield* turnedAway("192.0.2.1", device)
-        for (let tries = 0; tries < 200; tries++) {
-          expect((yield* turnedAway("192.0.2.1", undefined))._tag).toBe("Overloaded")
-        }
-        expect(yield* turnedAway("192.0.2.1", undefined)).toMatchObject({ limit: "sign_in_network" })
-        expect((yield* turnedAway("192.0.2.1", device))._tag).toBe("Overloaded")
-        expect((yield* turnedAway("192.0.2.2", undefined))._tag).toBe("Overloaded")
+    inHouse(function* (house) {
+      const { book, passwords, sessions } = house.accounts
+      const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
+      const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
+      const turnedAway = Effect.fnUntraced(function* (network: string, device: string | undefined) {
+        const credentials = { email: "ada@example.com", password: secret("a guess"), network, device }
+        return yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
       })
-    ))
+      const device = "a browser"
+      for (let tries = 0; tries < 300; tries++) yield* turnedAway("192.0.2.1", device)
+      for (let tries = 0; tries < 200; tries++) {
+        expect((yield* turnedAway("192.0.2.1", undefined))._tag).toBe("Overloaded")
+      }
+      expect(yield* turnedAway("192.0.2.1", undefined)).toMatchObject({ limit: "sign_in_network" })
+      expect((yield* turnedAway("192.0.2.1", device))._tag).toBe("Overloaded")
+      expect((yield* turnedAway("192.0.2.2", undefined))._tag).toBe("Overloaded")
+    }))
 
   test("that was given up, or that the server failed, counts against no network", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const { book, passwords, sessions } = house.accounts
-        const throttle = new SignInThrottle()
-        const away = { ...book, byEmail: () => new StorageUnavailable({ outcome: "not_done", message: "away" }) }
-        const credentials = {
-          email: "ada@example.com",
-          password: secret("correct horse battery"),
-          network: "192.0.2.1",
-          device: undefined
-        }
-        const now = yield* currentInstant
-        for (const [accounts, verify] of [
-          [book, () => Effect.interrupt],
-          [book, () => Effect.die("broken")],
-          [away, passwords.verify]
-        ] as const) {
-          const signIn = makeSignIn(accounts, { ...passwords, verify }, sessions, throttle)
-          for (let tries = 0; tries < 300; tries++) yield* Effect.exit(signIn(house.workspace.id, credentials, now))
-        }
-        const signIn = makeSignIn(book, passwords, sessions, throttle)
-        expect((yield* signIn(house.workspace.id, credentials, now))._tag).toBe("SignedIn")
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const { book, passwords, sessions } = house.accounts
+      const throttle = new SignInThrottle()
+      const away = { ...book, byEmail: () => new StorageUnavailable({ outcome: "not_done", message: "away" }) }
+      const credentials = {
+        email: "ada@example.com",
+        password: secret("correct horse battery"),
+        network: "192.0.2.1",
+        device: undefined
+      }
+      const now = yield* currentInstant
+      for (const [accounts, verify] of [
+        [book, () => Effect.interrupt],
+        [book, () => Effect.die("broken")],
+        [away, passwords.verify]
+      ] as const) {
+        const signIn = makeSignIn(accounts, { ...passwords, verify }, sessions, throttle)
+        for (let tries = 0; tries < 300; tries++) yield* Effect.exit(signIn(house.workspace.id, credentials, now))
+      }
+      const signIn = makeSignIn(book, passwords, sessions, throttle)
+      expect((yield* signIn(house.workspace.id, credentials, now))._tag).toBe("SignedIn")
+    }))
 
   test("is not kept from a known browser, nor from other networks, by a flood from one IPv6 /48", () => {
     const gate = Deferred.makeUnsafe<void>()
     let busy = false
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const known = new Browser(house, "2001:db8:1:1::1")
         expect((yield* known.signIn()).status).toBe(303)
@@ -392,7 +384,7 @@ describe("hashing", () => {
         const statuses = (yield* Effect.forEach(flood, Fiber.join)).map(({ status }) => status)
         expect(statuses.filter((status) => status === 403)).toHaveLength(8)
         expect(statuses.filter((status) => status === 503)).toHaveLength(192)
-      }),
+      },
       {
         hasher: (below) => ({
           ...below,
@@ -408,7 +400,7 @@ describe("hashing", () => {
   for (const flood of ["known", "strangers"] as const)
     test(`waits where its person belongs: while ${flood} queue, others are served`, () =>
       inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const { accounts, services, workspace } = house
           const account = yield* addAccount(house)
           const waits = Array.from({ length: 131 }, (_, at) =>
@@ -458,7 +450,7 @@ describe("hashing", () => {
           for (const [what, work] of Object.entries(strangers)) {
             expect([what, yield* tagOf(work)]).toEqual([what, flood === "known" ? "served" : "Overloaded"])
           }
-        }),
+        },
         {
           hasher: (below) => ({
             ...below,

@@ -447,155 +447,139 @@ describe("signing in under attack", () => {
     Effect.map(browser.signIn("ada@example.com", "a wrong guess"), ({ status }) => status)
 
   test("asks a guesser to wait, and verifies nothing meanwhile", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const eve = new Browser(house, "203.0.113.9")
-        const answers: Array<number> = []
-        for (let tries = 0; tries < 8; tries++) answers.push(yield* guess(eve))
-        expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429, 429])
-        expect(house.hashed.verify).toBe(5)
-        const refused = yield* eve.signIn("ada@example.com", password)
-        expect(refused.status).toBe(429)
-        expect(header(refused, "retry-after")).toBe("1")
-        expect(pageName(refused)).toBe("rate-limited")
-        yield* TestClock.adjust("1 second")
-        expect((yield* eve.signIn("ada@example.com", password)).status).toBe(303)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const eve = new Browser(house, "203.0.113.9")
+      const answers: Array<number> = []
+      for (let tries = 0; tries < 8; tries++) answers.push(yield* guess(eve))
+      expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429, 429])
+      expect(house.hashed.verify).toBe(5)
+      const refused = yield* eve.signIn("ada@example.com", password)
+      expect(refused.status).toBe(429)
+      expect(header(refused, "retry-after")).toBe("1")
+      expect(pageName(refused)).toBe("rate-limited")
+      yield* TestClock.adjust("1 second")
+      expect((yield* eve.signIn("ada@example.com", password)).status).toBe(303)
+    }))
 
   test("is told to other processes, over the store", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const eve = new Browser(house, "203.0.113.9")
-        for (let tries = 0; tries < 5; tries++) yield* guess(eve)
-        expect(yield* house.accounts.shareFailures).toBe(1)
-        const listing = { kind: "limit", workspace: house.workspace.id, owner: "sign-ins" } as const
-        expect((yield* house.storage.list({ ...listing, after: undefined, limit: 9 })).records).toHaveLength(1)
-        expect(yield* house.accounts.shareFailures).toBe(0)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const eve = new Browser(house, "203.0.113.9")
+      for (let tries = 0; tries < 5; tries++) yield* guess(eve)
+      expect(yield* house.accounts.shareFailures).toBe(1)
+      const listing = { kind: "limit", workspace: house.workspace.id, owner: "sign-ins" } as const
+      expect((yield* house.storage.list({ ...listing, after: undefined, limit: 9 })).records).toHaveLength(1)
+      expect(yield* house.accounts.shareFailures).toBe(0)
+    }))
 
   test("begins anew once the person was right", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const tries = Effect.fnUntraced(function* () {
-          const answers: Array<number> = []
-          // Each in a browser of its own: one that signed in before would have a slope of its own.
-          for (let index = 0; index < 4; index++) answers.push(yield* guess(new Browser(house, "203.0.113.9")))
-          return answers
-        })
-        expect(yield* tries()).toEqual([403, 403, 403, 403])
-        expect((yield* new Browser(house, "203.0.113.9").signIn()).status).toBe(303)
-        expect(yield* tries()).toEqual([403, 403, 403, 403])
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const tries = Effect.fnUntraced(function* () {
+        const answers: Array<number> = []
+        // Each in a browser of its own: one that signed in before would have a slope of its own.
+        for (let index = 0; index < 4; index++) answers.push(yield* guess(new Browser(house, "203.0.113.9")))
+        return answers
       })
-    ))
+      expect(yield* tries()).toEqual([403, 403, 403, 403])
+      expect((yield* new Browser(house, "203.0.113.9").signIn()).status).toBe(303)
+      expect(yield* tries()).toEqual([403, 403, 403, 403])
+    }))
 
   test("slows down each text for itself, also what is no email, and each workspace for itself", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { book, passwords, sessions } = house.accounts
-        const signIn = makeSignIn(book, passwords, sessions, new SignInThrottle())
-        const attempt = (email: string, workspace = house.workspace.id) =>
-          Effect.map(
-            Effect.result(
-              signIn(workspace, { email, password: Redacted.make("a guess"), network: "1", device: undefined }, t)
-            ),
-            ({ _tag }) => _tag === "Success"
-          )
-        for (let tries = 0; tries < 5; tries++) expect(yield* attempt("ada")).toBe(true)
-        expect(yield* attempt("ada")).toBe(false)
-        expect(yield* attempt("bob")).toBe(true)
-        expect(yield* attempt("ada", WorkspaceId.make("elsewhere"))).toBe(true)
-      })
-    ))
+    inHouse(function* (house) {
+      const { book, passwords, sessions } = house.accounts
+      const signIn = makeSignIn(book, passwords, sessions, new SignInThrottle())
+      const attempt = (email: string, workspace = house.workspace.id) =>
+        Effect.map(
+          Effect.result(
+            signIn(workspace, { email, password: Redacted.make("a guess"), network: "1", device: undefined }, t)
+          ),
+          ({ _tag }) => _tag === "Success"
+        )
+      for (let tries = 0; tries < 5; tries++) expect(yield* attempt("ada")).toBe(true)
+      expect(yield* attempt("ada")).toBe(false)
+      expect(yield* attempt("bob")).toBe(true)
+      expect(yield* attempt("ada", WorkspaceId.make("elsewhere"))).toBe(true)
+    }))
 
   test("answers the same for an email without an account", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const eve = new Browser(house)
-        const answers: Array<number> = []
-        for (let tries = 0; tries < 7; tries++) answers.push((yield* eve.signIn("no@example.com", "guess")).status)
-        expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429])
-      })
-    ))
+    inHouse(function* (house) {
+      const eve = new Browser(house)
+      const answers: Array<number> = []
+      for (let tries = 0; tries < 7; tries++) answers.push((yield* eve.signIn("no@example.com", "guess")).status)
+      expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429])
+    }))
 
   test("lets the owner in: from the network of the attack by a known browser, from elsewhere by any", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const own = new Browser(house, "203.0.113.9")
-        yield* own.signIn()
-        yield* own.submit("/logout", {})
-        for (let place = 0; place < 20; place++) {
-          const eve = new Browser(house, `203.0.113.${place}`)
-          for (let tries = 0; tries < 6; tries++) yield* guess(eve)
-        }
-        expect((yield* own.signIn()).status).toBe(303)
-        expect((yield* new Browser(house, "198.51.100.7").signIn()).status).toBe(303)
-        expect((yield* new Browser(house, "203.0.113.9").signIn()).status).toBe(429)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const own = new Browser(house, "203.0.113.9")
+      yield* own.signIn()
+      yield* own.submit("/logout", {})
+      for (let place = 0; place < 20; place++) {
+        const eve = new Browser(house, `203.0.113.${place}`)
+        for (let tries = 0; tries < 6; tries++) yield* guess(eve)
+      }
+      expect((yield* own.signIn()).status).toBe(303)
+      expect((yield* new Browser(house, "198.51.100.7").signIn()).status).toBe(303)
+      expect((yield* new Browser(house, "203.0.113.9").signIn()).status).toBe(429)
+    }))
 
   test("takes a /64 of IPv6 for one place, and knows IPv4 in IPv6's clothes", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const answers: Array<number> = []
-        for (let tries = 0; tries < 6; tries++) {
-          answers.push(yield* guess(new Browser(house, `2001:db8:1:2::${tries}`)))
-        }
-        expect(answers).toEqual([403, 403, 403, 403, 403, 429])
-        for (let tries = 0; tries < 5; tries++) yield* guess(new Browser(house, "192.0.2.9"))
-        expect(yield* guess(new Browser(house, "::ffff:192.0.2.9"))).toBe(429)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const answers: Array<number> = []
+      for (let tries = 0; tries < 6; tries++) {
+        answers.push(yield* guess(new Browser(house, `2001:db8:1:2::${tries}`)))
+      }
+      expect(answers).toEqual([403, 403, 403, 403, 403, 429])
+      for (let tries = 0; tries < 5; tries++) yield* guess(new Browser(house, "192.0.2.9"))
+      expect(yield* guess(new Browser(house, "::ffff:192.0.2.9"))).toBe(429)
+    }))
 
   test("a device's cookie is worth nothing for another account, when forged, or past its time", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        yield* addAccount(house, "eve@example.com", "member")
-        const eve = new Browser(house, "203.0.113.9")
-        yield* eve.signIn("eve@example.com")
-        const device = eve.cookies.get("__Host-tessera_device") ?? "none"
-        for (let tries = 0; tries < 5; tries++) yield* guess(eve)
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      yield* addAccount(house, "eve@example.com", "member")
+      const eve = new Browser(house, "203.0.113.9")
+      yield* eve.signIn("eve@example.com")
+      const device = eve.cookies.get("__Host-tessera_device") ?? "none"
+      for (let tries = 0; tries < 5; tries++) yield* guess(eve)
+      expect(yield* guess(eve)).toBe(429)
+
+      const owner = new Browser(house, "198.51.100.7")
+      yield* owner.signIn()
+      const good = owner.cookies.get("__Host-tessera_device") ?? "none"
+      expect(good).not.toBe(device)
+      yield* owner.submit("/logout", {})
+      const [key, nonce, at = "", mac] = good.split(".")
+      const younger = [key, nonce, (Number.parseInt(at, 36) + 1).toString(36), mac].join(".")
+      const mangled = `${good.slice(0, -1)}${good.endsWith("A") ? "B" : "A"}`
+      for (const forged of [mangled, good.slice(0, -1), younger, device]) {
+        eve.cookies.set("__Host-tessera_device", forged)
         expect(yield* guess(eve)).toBe(429)
+      }
+      eve.cookies.set("__Host-tessera_device", good)
+      expect(yield* guess(eve)).toBe(403)
 
-        const owner = new Browser(house, "198.51.100.7")
-        yield* owner.signIn()
-        const good = owner.cookies.get("__Host-tessera_device") ?? "none"
-        expect(good).not.toBe(device)
-        yield* owner.submit("/logout", {})
-        const [key, nonce, at = "", mac] = good.split(".")
-        const younger = [key, nonce, (Number.parseInt(at, 36) + 1).toString(36), mac].join(".")
-        const mangled = `${good.slice(0, -1)}${good.endsWith("A") ? "B" : "A"}`
-        for (const forged of [mangled, good.slice(0, -1), younger, device]) {
-          eve.cookies.set("__Host-tessera_device", forged)
-          expect(yield* guess(eve)).toBe(429)
-        }
-        eve.cookies.set("__Host-tessera_device", good)
-        expect(yield* guess(eve)).toBe(403)
-
-        yield* TestClock.adjust("400 days")
-        const late = new Browser(house, "203.0.113.10")
-        late.cookies.set("__Host-tessera_device", good)
-        for (let tries = 0; tries < 5; tries++) yield* guess(late)
-        const other = new Browser(house, "203.0.113.10")
-        expect(yield* guess(other)).toBe(429)
-      })
-    ))
+      yield* TestClock.adjust("400 days")
+      const late = new Browser(house, "203.0.113.10")
+      late.cookies.set("__Host-tessera_device", good)
+      for (let tries = 0; tries < 5; tries++) yield* guess(late)
+      const other = new Browser(house, "203.0.113.10")
+      expect(yield* guess(other)).toBe(429)
+    }))
 
   test("can be switched off for load tests", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const eve = new Browser(house)
         for (let tries = 0; tries < 20; tries++) expect(yield* guess(eve)).toBe(403)
         expect(yield* house.accounts.shareFailures).toBe(0)
-      }),
+      },
       { accounts: { throttled: false } }
     ))
 })

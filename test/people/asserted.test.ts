@@ -21,68 +21,60 @@ const all = (house: House) => collectAll((slice) => house.accounts.book.list(hou
 
 describe("a person whom a trusted issuer asserts", () => {
   test("is whose address it names, in whichever writing, and no other person is made", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { id } = yield* addAccount(house)
-        for (const make of [false, true]) {
-          expect(yield* meant(house, "ada@example.com", make)).toBe(id)
-          expect(yield* meant(house, " ADA@Example.com", make)).toBe(id)
-        }
-        expect(yield* all(house)).toHaveLength(1)
-      })
-    ))
+    inHouse(function* (house) {
+      const { id } = yield* addAccount(house)
+      for (const make of [false, true]) {
+        expect(yield* meant(house, "ada@example.com", make)).toBe(id)
+        expect(yield* meant(house, " ADA@Example.com", make)).toBe(id)
+      }
+      expect(yield* all(house)).toHaveLength(1)
+    }))
 
   test("is nobody where no account has the address, unless the issuer may make people; without an address nobody ever", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        expect(yield* meant(house, "bea@example.com", false)).toBeUndefined()
-        for (const email of [undefined, "", "bea", "bea@example.com, ada@example.com"]) {
-          expect(yield* meant(house, email, true)).toBeUndefined()
-        }
-        expect(yield* all(house)).toHaveLength(1)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      expect(yield* meant(house, "bea@example.com", false)).toBeUndefined()
+      for (const email of [undefined, "", "bea", "bea@example.com, ada@example.com"]) {
+        expect(yield* meant(house, email, true)).toBeUndefined()
+      }
+      expect(yield* all(house)).toHaveLength(1)
+    }))
 
   test("is made once, as a member whom no password signs in", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const made = yield* Effect.all(
-          Array.from({ length: 4 }, () => meant(house, "Bea@example.com", true)),
-          { concurrency: "unbounded" }
-        )
-        const [id] = made
-        expect([new Set(made).size, id === undefined]).toEqual([1, false])
-        const [account, ...more] = (yield* all(house)).filter((one) => one._tag === "Active" && one.id === id)
-        expect(more).toEqual([])
-        expect(account).toMatchObject({ email: "bea@example.com", role: "member", name: null, signedInAt: null })
-        expect<unknown>(house.audit).toEqual([
-          {
-            at: t0,
-            workspace: house.workspace.id,
-            requestId: "server",
-            event: { _tag: "AccountChanged", account: id, change: "opened", by: "server itself", role: "member" }
-          }
-        ])
-        const browser = new Browser(house)
-        for (const password of ["", "bea@example.com", "s", issuer]) {
-          yield* browser.signIn("bea@example.com", password)
-          expect(yield* browser.get("/settings/profile")).toMatchObject({ status: 303 })
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const made = yield* Effect.all(
+        Array.from({ length: 4 }, () => meant(house, "Bea@example.com", true)),
+        { concurrency: "unbounded" }
+      )
+      const [id] = made
+      expect([new Set(made).size, id === undefined]).toEqual([1, false])
+      const [account, ...more] = (yield* all(house)).filter((one) => one._tag === "Active" && one.id === id)
+      expect(more).toEqual([])
+      expect(account).toMatchObject({ email: "bea@example.com", role: "member", name: null, signedInAt: null })
+      expect<unknown>(house.audit).toEqual([
+        {
+          at: t0,
+          workspace: house.workspace.id,
+          requestId: "server",
+          event: { _tag: "AccountChanged", account: id, change: "opened", by: "server itself", role: "member" }
         }
-      })
-    ))
+      ])
+      const browser = new Browser(house)
+      for (const password of ["", "bea@example.com", "s", issuer]) {
+        yield* browser.signIn("bea@example.com", password)
+        expect(yield* browser.get("/settings/profile")).toMatchObject({ status: 303 })
+      }
+    }))
 
   test("is nobody once an owner removed them, until the issuer may make them anew", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const { id } = yield* addAccount(house, "bea@example.com", "member")
-        const grants = tellRevoked(house.services, () => Effect.void)
-        yield* removeAccount(house.accounts, grants, house.workspace, id, Effect.void)
-        expect(yield* meant(house, "bea@example.com", false)).toBeUndefined()
-        const anew = yield* meant(house, "bea@example.com", true)
-        expect([anew === undefined, anew === id]).toEqual([false, false])
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const { id } = yield* addAccount(house, "bea@example.com", "member")
+      const grants = tellRevoked(house.services, () => Effect.void)
+      yield* removeAccount(house.accounts, grants, house.workspace, id, Effect.void)
+      expect(yield* meant(house, "bea@example.com", false)).toBeUndefined()
+      const anew = yield* meant(house, "bea@example.com", true)
+      expect([anew === undefined, anew === id]).toEqual([false, false])
+    }))
 })

@@ -92,16 +92,13 @@ const inBobs = (
   body: (given: { house: House; bob: { readonly id: UserId }; browser: Browser }) => Effect.Effect<void, unknown>,
   options?: Parameters<typeof inHouse>[1]
 ) =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      yield* addAccount(house)
-      const bob = yield* addAccount(house, "bob@example.com", "member")
-      const browser = new Browser(house)
-      yield* browser.signIn("bob@example.com")
-      yield* body({ house, bob, browser })
-    }),
-    options
-  )
+  inHouse(function* (house) {
+    yield* addAccount(house)
+    const bob = yield* addAccount(house, "bob@example.com", "member")
+    const browser = new Browser(house)
+    yield* browser.signIn("bob@example.com")
+    yield* body({ house, bob, browser })
+  }, options)
 
 describe("a place as an owner types it", () => {
   const read = (place: Partial<PlaceTyped>) => readPlace(typed("acme", place), standardScopes)
@@ -376,7 +373,7 @@ describe("two owners at once", () => {
   test(`lose nothing that either did (seed ${seed})`, async () => {
     for (let run = 0; run < 40; run++) {
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const bob = yield* addAccount(house, "bob@example.com", "member")
           for (let at = 0; at < 48; at++) yield* give(house, bob.id, `org_${at}`)
           const outcomes = yield* atOnce([
@@ -394,7 +391,7 @@ describe("two owners at once", () => {
             name: "Bob",
             refused: [{ _tag: "BadPlace", reason: "full" }]
           })
-        }),
+        },
         { storage: jostling(`places ${seed} ${run}`), seed: `places ${seed} ${run}` }
       )
     }

@@ -63,44 +63,40 @@ const works = (house: House, token: string) =>
 
 describe("removing a person", () => {
   test("ends their sessions, their sign-in and every application that they connected", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        const browser = new Browser(house)
-        yield* browser.signIn("bob@example.com")
-        const tokens = [yield* connect(house, browser), yield* connect(house, browser)]
-        for (const token of tokens) expect(yield* works(house, token)).toBe(true)
-        yield* remove(house, bob.id)
-        for (const token of tokens) expect(yield* works(house, token)).toBe(false)
-        expect((yield* browser.get("/settings/profile")).status).toBe(303)
-        expect((yield* browser.signIn("bob@example.com")).status).toBe(403)
-        expect((yield* house.services.owner.profile(house.workspace, bob.id))._tag).toBe("None")
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      const browser = new Browser(house)
+      yield* browser.signIn("bob@example.com")
+      const tokens = [yield* connect(house, browser), yield* connect(house, browser)]
+      for (const token of tokens) expect(yield* works(house, token)).toBe(true)
+      yield* remove(house, bob.id)
+      for (const token of tokens) expect(yield* works(house, token)).toBe(false)
+      expect((yield* browser.get("/settings/profile")).status).toBe(303)
+      expect((yield* browser.signIn("bob@example.com")).status).toBe(403)
+      expect((yield* house.services.owner.profile(house.workspace, bob.id))._tag).toBe("None")
+    }))
 
   test("is told grant by grant where an owner does it", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const ada = yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        const browser = new Browser(house)
-        yield* browser.signIn("bob@example.com")
-        for (let count = 0; count < 2; count++) yield* connect(house, browser)
-        const begun = house.audit.flatMap(({ event }) => (event._tag === "ConsentGiven" ? [event.grant] : []))
-        const owner = new Browser(house)
-        yield* owner.signIn()
-        yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
-        const ended = house.audit.flatMap(({ event }) => (event._tag === "GrantRevoked" ? [event] : []))
-        expect(ended.map(({ grant }) => grant).toSorted()).toEqual(begun.toSorted())
-        expect(ended.map(({ by, why }) => [by, why])).toEqual(Array(2).fill([ada.id, "by_owner"]))
-      })
-    ))
+    inHouse(function* (house) {
+      const ada = yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      const browser = new Browser(house)
+      yield* browser.signIn("bob@example.com")
+      for (let count = 0; count < 2; count++) yield* connect(house, browser)
+      const begun = house.audit.flatMap(({ event }) => (event._tag === "ConsentGiven" ? [event.grant] : []))
+      const owner = new Browser(house)
+      yield* owner.signIn()
+      yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+      const ended = house.audit.flatMap(({ event }) => (event._tag === "GrantRevoked" ? [event] : []))
+      expect(ended.map(({ grant }) => grant).toSorted()).toEqual(begun.toSorted())
+      expect(ended.map(({ by, why }) => [by, why])).toEqual(Array(2).fill([ada.id, "by_owner"]))
+    }))
 
   test("is told and noted once, though what they allowed could only be revoked later", () => {
     const away: Away = new Set()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const ada = yield* addAccount(house)
         const bob = yield* addAccount(house, "bob@example.com", "member")
         const browser = new Browser(house)
@@ -122,95 +118,85 @@ describe("removing a person", () => {
         expect(yield* works(house, token)).toBe(false)
         const told = house.audit.flatMap(({ event }) => (event._tag.startsWith("Account") ? [event] : []))
         expect(told).toEqual([{ _tag: "AccountChanged", account: bob.id, change: "removed", by: ada.id }])
-      }),
+      },
       { storage: partlyAway(away) }
     )
   })
 
   test("ends more grants than fit on one page of a listing", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        const browser = new Browser(house)
-        yield* browser.signIn("bob@example.com")
-        const tokens: Array<string> = []
-        for (let count = 0; count < 120; count++) tokens.push(yield* connect(house, browser))
-        yield* remove(house, bob.id)
-        for (const token of tokens) expect(yield* works(house, token)).toBe(false)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      const browser = new Browser(house)
+      yield* browser.signIn("bob@example.com")
+      const tokens: Array<string> = []
+      for (let count = 0; count < 120; count++) tokens.push(yield* connect(house, browser))
+      yield* remove(house, bob.id)
+      for (const token of tokens) expect(yield* works(house, token)).toBe(false)
+    }))
 
   test("tells no grant that another process has ended meanwhile", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const told: Array<string> = []
-        for (const outcome of ["revoked", "was_revoked", "unknown"] as const) {
-          const { services } = house
-          const grants = { ...services.grants, revokeGrant: () => Effect.succeed(outcome) }
-          const { revokeGrant } = tellRevoked({ grants, logouts: services.logouts }, () =>
-            Effect.sync(() => void told.push(outcome))
-          )
-          expect(yield* revokeGrant(theWorkspace.id, grantIdOf(new Uint8Array(16)), "by_owner")).toBe(outcome)
-        }
-        expect(told).toEqual(["revoked"])
-      })
-    ))
+    inHouse(function* (house) {
+      const told: Array<string> = []
+      for (const outcome of ["revoked", "was_revoked", "unknown"] as const) {
+        const { services } = house
+        const grants = { ...services.grants, revokeGrant: () => Effect.succeed(outcome) }
+        const { revokeGrant } = tellRevoked({ grants, logouts: services.logouts }, () =>
+          Effect.sync(() => void told.push(outcome))
+        )
+        expect(yield* revokeGrant(theWorkspace.id, grantIdOf(new Uint8Array(16)), "by_owner")).toBe(outcome)
+      }
+      expect(told).toEqual(["revoked"])
+    }))
 
   test("forgets no person whom another process has let back in meanwhile", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { book } = house.accounts
-        const { id } = yield* addAccount(house)
-        const since = yield* currentInstant
-        const left = yield* book.change(house.workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since }))
-        if (left?._tag !== "Leaving") throw new Error(`the account is ${left?._tag}`)
-        yield* book.restore(house.workspace.id, left)
-        yield* book.forget(house.workspace.id, left, since)
-        expect(yield* tagOf(house, id)).toBe("Active")
-        expect((yield* new Browser(house).signIn()).status).toBe(303)
-      })
-    ))
+    inHouse(function* (house) {
+      const { book } = house.accounts
+      const { id } = yield* addAccount(house)
+      const since = yield* currentInstant
+      const left = yield* book.change(house.workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since }))
+      if (left?._tag !== "Leaving") throw new Error(`the account is ${left?._tag}`)
+      yield* book.restore(house.workspace.id, left)
+      yield* book.forget(house.workspace.id, left, since)
+      expect(yield* tagOf(house, id)).toBe("Active")
+      expect((yield* new Browser(house).signIn()).status).toBe(303)
+    }))
 
   test("leaves no session in the store, however many there were", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        for (let session = 0; session < 101; session++) {
-          yield* house.accounts.sessions.start(house.workspace.id, bob, yield* currentInstant)
-        }
-        yield* remove(house, bob.id)
-        const left = yield* house.storage.list({
-          workspace: house.workspace.id,
-          kind: "session",
-          owner: sessionsOwner(bob.id),
-          after: undefined,
-          limit: 1
-        })
-        expect(left.records).toEqual([])
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      for (let session = 0; session < 101; session++) {
+        yield* house.accounts.sessions.start(house.workspace.id, bob, yield* currentInstant)
+      }
+      yield* remove(house, bob.id)
+      const left = yield* house.storage.list({
+        workspace: house.workspace.id,
+        kind: "session",
+        owner: sessionsOwner(bob.id),
+        after: undefined,
+        limit: 1
       })
-    ))
+      expect(left.records).toEqual([])
+    }))
 
   test("frees an owner's email only once no owner can take the removal back, and a member's at once", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const since = yield* currentInstant
-        for (const [email, role, outcome] of [
-          ["bob@example.com", "owner", "Failure"],
-          ["eve@example.com", "member", "Success"]
-        ] as const) {
-          const { id } = yield* addAccount(house, email, role)
-          yield* house.accounts.book.change(house.workspace.id, id, (account) => ({
-            ...account,
-            _tag: "Leaving",
-            since
-          }))
-          expect([email, (yield* Effect.result(addAccount(house, email)))._tag]).toEqual([email, outcome])
-        }
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const since = yield* currentInstant
+      for (const [email, role, outcome] of [
+        ["bob@example.com", "owner", "Failure"],
+        ["eve@example.com", "member", "Success"]
+      ] as const) {
+        const { id } = yield* addAccount(house, email, role)
+        yield* house.accounts.book.change(house.workspace.id, id, (account) => ({
+          ...account,
+          _tag: "Leaving",
+          since
+        }))
+        expect([email, (yield* Effect.result(addAccount(house, email)))._tag]).toEqual([email, outcome])
+      }
+    }))
 
   test("keeps the id for 400 days more, so that it never names another person, and the login for one", () => {
     const at = Instant.make(t0)
@@ -222,89 +208,79 @@ describe("removing a person", () => {
   })
 
   test("frees the email, for an account with another id", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        yield* remove(house, bob.id)
-        const next = yield* addAccount(house, "bob@example.com", "member")
-        expect(next.id).not.toBe(bob.id)
-        yield* TestClock.adjust("1 hour")
-        expect(yield* finish(house)).toBe(1)
-        expect((yield* new Browser(house).signIn("bob@example.com")).status).toBe(303)
-        expect(yield* tagOf(house, bob.id)).toBe("Gone")
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      yield* remove(house, bob.id)
+      const next = yield* addAccount(house, "bob@example.com", "member")
+      expect(next.id).not.toBe(bob.id)
+      yield* TestClock.adjust("1 hour")
+      expect(yield* finish(house)).toBe(1)
+      expect((yield* new Browser(house).signIn("bob@example.com")).status).toBe(303)
+      expect(yield* tagOf(house, bob.id)).toBe("Gone")
+    }))
 
   test("takes no invitation of the owner as whom a member comes back", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        yield* remove(house, bob.id)
-        yield* addAccount(house, "bob@example.com", "owner")
-        const browser = new Browser(house)
-        yield* browser.signIn("bob@example.com")
-        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
-        const link = /\/invite\?token=[\w-]{43}/.exec(made.body)?.[0] ?? ""
-        yield* finish(house)
-        expect((yield* new Browser(house).get(link)).status).toBe(200)
-        yield* TestClock.adjust("15 minutes")
-        expect(yield* finish(house)).toBe(1)
-        expect((yield* new Browser(house).get(link)).status).toBe(200)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      yield* remove(house, bob.id)
+      yield* addAccount(house, "bob@example.com", "owner")
+      const browser = new Browser(house)
+      yield* browser.signIn("bob@example.com")
+      const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
+      const link = /\/invite\?token=[\w-]{43}/.exec(made.body)?.[0] ?? ""
+      yield* finish(house)
+      expect((yield* new Browser(house).get(link)).status).toBe(200)
+      yield* TestClock.adjust("15 minutes")
+      expect(yield* finish(house)).toBe(1)
+      expect((yield* new Browser(house).get(link)).status).toBe(200)
+    }))
 
   test("catches a consent that was given while it went on", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        yield* remove(house, bob.id)
-        const grant = yield* lateConsent(house, bob.id)
-        expect(yield* tagOf(house, bob.id)).toBe("Leaving")
-        expect(yield* finish(house)).toBe(0)
-        expect((yield* house.services.grants.approvalOf(house.workspace, grant))._tag).toBe("Used")
-        yield* TestClock.adjust(15 * 60 * 1000 - 1)
-        expect(yield* finish(house)).toBe(0)
-        yield* TestClock.adjust(1)
-        expect(yield* finish(house)).toBe(1)
-        expect(yield* tagOf(house, bob.id)).toBe("Gone")
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      yield* remove(house, bob.id)
+      const grant = yield* lateConsent(house, bob.id)
+      expect(yield* tagOf(house, bob.id)).toBe("Leaving")
+      expect(yield* finish(house)).toBe(0)
+      expect((yield* house.services.grants.approvalOf(house.workspace, grant))._tag).toBe("Used")
+      yield* TestClock.adjust(15 * 60 * 1000 - 1)
+      expect(yield* finish(house)).toBe(0)
+      yield* TestClock.adjust(1)
+      expect(yield* finish(house)).toBe(1)
+      expect(yield* tagOf(house, bob.id)).toBe("Gone")
+    }))
 
   test("is refused for the last owner, who keeps everything", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const ada = yield* addAccount(house)
-        yield* addAccount(house, "bob@example.com", "member")
-        const browser = new Browser(house)
-        yield* browser.signIn()
-        const refusal = yield* Effect.flip(remove(house, ada.id))
-        expect(refusal).toMatchObject({ reason: "last_owner" })
-        expect((yield* browser.get("/settings/members")).status).toBe(200)
-        expect((yield* new Browser(house).signIn()).status).toBe(303)
-        yield* addAccount(house, "eve@example.com")
-        yield* remove(house, ada.id)
-        expect((yield* browser.get("/settings/members")).status).toBe(303)
-      })
-    ))
+    inHouse(function* (house) {
+      const ada = yield* addAccount(house)
+      yield* addAccount(house, "bob@example.com", "member")
+      const browser = new Browser(house)
+      yield* browser.signIn()
+      const refusal = yield* Effect.flip(remove(house, ada.id))
+      expect(refusal).toMatchObject({ reason: "last_owner" })
+      expect((yield* browser.get("/settings/members")).status).toBe(200)
+      expect((yield* new Browser(house).signIn()).status).toBe(303)
+      yield* addAccount(house, "eve@example.com")
+      yield* remove(house, ada.id)
+      expect((yield* browser.get("/settings/members")).status).toBe(303)
+    }))
 
   test("is refused for who is no member", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        yield* remove(house, bob.id)
-        expect(yield* Effect.flip(remove(house, bob.id))).toMatchObject({ reason: "unknown" })
-        expect(yield* Effect.flip(remove(house, house.accounts.book.newId()))).toMatchObject({ reason: "unknown" })
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      yield* remove(house, bob.id)
+      expect(yield* Effect.flip(remove(house, bob.id))).toMatchObject({ reason: "unknown" })
+      expect(yield* Effect.flip(remove(house, house.accounts.book.newId()))).toMatchObject({ reason: "unknown" })
+    }))
 
   test("of an owner, where the store cannot say whether there is another, is taken back", () => {
     const away: Away = new Set()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const bob = yield* addAccount(house, "bob@example.com")
         const browser = new Browser(house)
@@ -320,7 +296,7 @@ describe("removing a person", () => {
         const eve = yield* addAccount(house, "eve@example.com", "member")
         away.add("list account")
         expect(yield* remove(house, eve.id)).toBe("removed")
-      }),
+      },
       { storage: partlyAway(away) }
     )
   })
@@ -329,7 +305,7 @@ describe("removing a person", () => {
     const away: Away = new Set()
     let writes = Number.POSITIVE_INFINITY
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const bob = yield* addAccount(house, "bob@example.com")
         away.add("list account")
@@ -342,7 +318,7 @@ describe("removing a person", () => {
         yield* TestClock.adjust("15 minutes")
         expect(yield* finish(house)).toBe(1)
         expect(yield* tagOf(house, bob.id)).toBe("Gone")
-      }),
+      },
       {
         storage: (below) => {
           const partly = partlyAway(away)(below)
@@ -361,20 +337,18 @@ describe("removing a person", () => {
   })
 
   test("of a member goes on in a workspace that has no owner", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const bob = yield* addAccount(house, "bob@example.com", "member")
-        expect(yield* remove(house, bob.id)).toBe("removed")
-        yield* TestClock.adjust("15 minutes")
-        expect(yield* finish(house)).toBe(1)
-        expect(yield* tagOf(house, bob.id)).toBe("Gone")
-      })
-    ))
+    inHouse(function* (house) {
+      const bob = yield* addAccount(house, "bob@example.com", "member")
+      expect(yield* remove(house, bob.id)).toBe("removed")
+      yield* TestClock.adjust("15 minutes")
+      expect(yield* finish(house)).toBe(1)
+      expect(yield* tagOf(house, bob.id)).toBe("Gone")
+    }))
 
   test("takes every application's access though no session could be removed, and those count for nothing", () => {
     const away: Away = new Set()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const bob = yield* addAccount(house, "bob@example.com", "member")
         const browser = new Browser(house)
@@ -385,7 +359,7 @@ describe("removing a person", () => {
         away.clear()
         expect(yield* works(house, token)).toBe(false)
         expect((yield* browser.get("/settings/profile")).status).toBe(303)
-      }),
+      },
       { storage: partlyAway(away) }
     )
   })
@@ -395,7 +369,7 @@ describe("removing a person", () => {
     for (let writes = 0; writes < 12; writes++) {
       const life = { writes: Number.POSITIVE_INFINITY }
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           yield* addAccount(house)
           const bob = yield* addAccount(house, "bob@example.com", "owner")
           const browser = new Browser(house)
@@ -411,7 +385,7 @@ describe("removing a person", () => {
           expect(isGone).toBe(writes > 0)
           expect(yield* works(house, token)).toBe(!isGone)
           expect((yield* new Browser(house).signIn("bob@example.com")).status).toBe(isGone ? 403 : 303)
-        }),
+        },
         { storage: mortal(life) }
       )
     }
@@ -424,7 +398,7 @@ describe("removing a person", () => {
     let looked = 0
     let changes = 0
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const ada = yield* addAccount(house)
         const flagOf = Effect.map(house.accounts.book.find(house.workspace.id, ada.id), (found) => {
           const account = found ?? expect.unreachable()
@@ -456,7 +430,7 @@ describe("removing a person", () => {
         yield* finish(house)
         yield* house.accounts.finishSessions(house.workspace, second, untold(house).farewell)
         expect([looked, changes, yield* flagOf, yield* kept]).toEqual([1, 0, false, 1])
-      }),
+      },
       {
         storage: (below) => {
           const partly = partlyAway(away)(below)
@@ -479,7 +453,7 @@ describe("removing a person", () => {
   test("and the end of sessions tell each sign-in at an application that ends, as an owner's doing", () => {
     const away: Away = new Set()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { accounts, services, workspace } = house
         const told: Array<ReadonlyArray<string>> = []
         const telling = tellRevoked(services, (grant, why) => Effect.sync(() => void told.push([grant, why])))
@@ -496,7 +470,7 @@ describe("removing a person", () => {
         expect(told).toEqual([])
         yield* finishRemovals(accounts, telling, workspace)
         expect(told).toEqual([[grant, "by_owner"]])
-      }),
+      },
       { storage: partlyAway(away), documents: new DocumentsWeb().layer() }
     )
   })
@@ -504,7 +478,7 @@ describe("removing a person", () => {
   test("that crashed with the last owner half out lets them back in", () => {
     const life = { writes: Number.POSITIVE_INFINITY }
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const ada = yield* addAccount(house)
         life.writes = 1
         yield* Effect.result(remove(house, ada.id))
@@ -513,7 +487,7 @@ describe("removing a person", () => {
         expect(yield* hasAccounts(house.accounts, house.workspace.id)).toBe(true)
         expect(yield* finish(house)).toBe(0)
         expect((yield* new Browser(house).signIn()).status).toBe(303)
-      }),
+      },
       { storage: mortal(life) }
     )
   })
@@ -523,7 +497,7 @@ describe("the last owner's removal", () => {
   test(`is refused and harms nothing, also while removals are finished (seed ${seed})`, async () => {
     for (let run = 0; run < 60; run++) {
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const ada = yield* addAccount(house)
           const browser = new Browser(house)
           yield* browser.signIn()
@@ -537,7 +511,7 @@ describe("the last owner's removal", () => {
           expect(yield* tagOf(house, ada.id)).toBe("Active")
           expect(yield* works(house, token)).toBe(true)
           expect((yield* browser.get("/settings/profile")).status).toBe(200)
-        }),
+        },
         { storage: jostling(`last ${seed} ${run}`), seed: `last ${seed} ${run}` }
       )
     }
@@ -549,7 +523,7 @@ describe("owners who remove each other at once", () => {
     const outcomes = new Map<string, number>()
     for (let run = 0; run < 80; run++) {
       await inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const owners = [
             yield* addAccount(house, "ada@example.com"),
             yield* addAccount(house, "bob@example.com"),
@@ -567,7 +541,7 @@ describe("owners who remove each other at once", () => {
           expect({ seed, run, isOwned: left.length > 0 }).toEqual({ seed, run, isOwned: true })
           const kind = `${left.length} of ${owners.length}`
           outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
-        }),
+        },
         { storage: jostling(`owners ${seed} ${run}`), seed: `owners ${seed} ${run}` }
       )
     }
@@ -577,40 +551,36 @@ describe("owners who remove each other at once", () => {
 
 describe("an owner who saw the removal coming", () => {
   test("comes back by no invitation of their own", () =>
-    inHouse((house) =>
-      Effect.gen(function* () {
-        yield* addAccount(house)
-        const mallory = yield* addAccount(house, "mallory@example.com")
-        const browser = new Browser(house)
-        yield* browser.signIn("mallory@example.com")
-        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "owner" })
-        const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
-        expect((yield* new Browser(house).get(link)).status).toBe(200)
-        const token = link.split("token=")[1] ?? ""
-        const invitation =
-          (yield* house.accounts.links.find(house.workspace.id, token, yield* currentInstant)) ?? expect.unreachable()
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const mallory = yield* addAccount(house, "mallory@example.com")
+      const browser = new Browser(house)
+      yield* browser.signIn("mallory@example.com")
+      const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "owner" })
+      const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
+      expect((yield* new Browser(house).get(link)).status).toBe(200)
+      const token = link.split("token=")[1] ?? ""
+      const invitation =
+        (yield* house.accounts.links.find(house.workspace.id, token, yield* currentInstant)) ?? expect.unreachable()
 
-        yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
-        expect((yield* new Browser(house).get(link)).status).toBe(410)
-        const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
-        expect(open.values).toEqual([])
-        // Nor by a form that was on its way: the account that it would open cannot be opened any more.
-        const { book } = house.accounts
-        expect((yield* book.find(house.workspace.id, invitation.account))?._tag).toBe("Gone")
-      })
-    ))
+      yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
+      expect((yield* new Browser(house).get(link)).status).toBe(410)
+      const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
+      expect(open.values).toEqual([])
+      // Nor by a form that was on its way: the account that it would open cannot be opened any more.
+      const { book } = house.accounts
+      expect((yield* book.find(house.workspace.id, invitation.account))?._tag).toBe("Gone")
+    }))
 
   test("leaves the invitations of others alone", () =>
-    inHouse((house) =>
-      Effect.gen(function* () {
-        yield* addAccount(house)
-        const mallory = yield* addAccount(house, "mallory@example.com")
-        const browser = new Browser(house)
-        yield* browser.signIn()
-        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
-        const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
-        yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
-        expect((yield* new Browser(house).get(link)).status).toBe(200)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const mallory = yield* addAccount(house, "mallory@example.com")
+      const browser = new Browser(house)
+      yield* browser.signIn()
+      const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
+      const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
+      yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
+      expect((yield* new Browser(house).get(link)).status).toBe(200)
+    }))
 })

@@ -23,34 +23,32 @@ import {
 
 describe("the session's cookie", () => {
   test("is for this host alone, out of scripts' reach, and gone with the session", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const browser = new Browser(house)
-        const set = [...cookiesOf(yield* browser.get("/login")), ...cookiesOf(yield* browser.signIn())]
-        expect(set.find((cookie) => cookie.includes("session"))).toMatch(
-          /^__Host-tessera_session=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax; Secure$/
-        )
-        for (const cookie of set) expect(cookie).toMatch(/^__Host-.*; Path=\/; .*HttpOnly; SameSite=Lax; Secure$/)
-        expect([set.length > 2, set.filter((cookie) => cookie.includes("Domain"))]).toEqual([true, []])
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const browser = new Browser(house)
+      const set = [...cookiesOf(yield* browser.get("/login")), ...cookiesOf(yield* browser.signIn())]
+      expect(set.find((cookie) => cookie.includes("session"))).toMatch(
+        /^__Host-tessera_session=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax; Secure$/
+      )
+      for (const cookie of set) expect(cookie).toMatch(/^__Host-.*; Path=\/; .*HttpOnly; SameSite=Lax; Secure$/)
+      expect([set.length > 2, set.filter((cookie) => cookie.includes("Domain"))]).toEqual([true, []])
+    }))
 
   test("has a path on a loopback host that says nothing of the name that the session has in the store", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const [cookie = ""] = cookiesOf(yield* new Browser(house).signIn())
         const [, secret = "", path = ""] = /=([\w-]{43}); Path=\/~\/([\w-]{22})/.exec(cookie) ?? []
         expect(path).toHaveLength(22)
         expect(path).not.toBe(digestOf(secret).slice(0, 22))
-      }),
+      },
       { workspace: { ...theWorkspace, issuer: Issuer.make("http://127.0.0.1:3000") } }
     ))
 
   test("names the workspace and its path where several share a host", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const browser = new Browser(house)
         const page = yield* browser.get("/nested/login")
@@ -59,7 +57,7 @@ describe("the session's cookie", () => {
         expect(header(answer, "location")).toBe("/nested/settings")
         expect([...browser.cookies.keys()]).toContain("__Host-tessera_session_nested_WTV4M8Dz")
         expect((yield* browser.get("/nested/settings/profile")).status).toBe(200)
-      }),
+      },
       { workspace: nestedWorkspace }
     ))
 
@@ -67,7 +65,7 @@ describe("the session's cookie", () => {
     const at = (path: string) => ({ ...theWorkspace, issuer: Issuer.make(`https://auth.example.com${path}`) })
     const cookiesAt = (path: string) =>
       inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           yield* addAccount(house)
           const browser = new Browser(house)
           const page = yield* browser.get(`${path}/login`)
@@ -75,7 +73,7 @@ describe("the session's cookie", () => {
           yield* browser.send("POST", `${path}/login`, fields)
           expect((yield* browser.get(`${path}/settings/profile`)).status).toBe(200)
           return [...browser.cookies.keys()]
-        }),
+        },
         { workspace: at(path) }
       )
     const [shop, blog, within] = [await cookiesAt("/shop"), await cookiesAt("/blog"), await cookiesAt("/shop/x")]
@@ -85,7 +83,7 @@ describe("the session's cookie", () => {
   test("is no session's id: the store holds its digest alone", () => {
     const written: Array<string> = []
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const browser = new Browser(house)
         yield* browser.signIn()
@@ -99,7 +97,7 @@ describe("the session's cookie", () => {
         const [, id = ""] = /"kind":"session","id":"([\w-]{43})"/.exec(written.join()) ?? []
         browser.cookies.set("__Host-tessera_session", id)
         expect(yield* isSignedIn(browser)).toBe(false)
-      }),
+      },
       {
         storage: (below) => ({
           ...below,
@@ -113,55 +111,49 @@ describe("the session's cookie", () => {
   })
 
   test("that was planted before sign-in is worth nothing after it", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const attacker = new Browser(house)
-        yield* addAccount(house, "eve@example.com", "member")
-        yield* attacker.signIn("eve@example.com")
-        const planted = sessionOf(attacker) ?? ""
-        const victim = new Browser(house)
-        victim.cookies.set("__Host-tessera_session", planted)
-        yield* victim.signIn()
-        expect(sessionOf(victim)).not.toBe(planted)
-        expect((yield* victim.get("/settings/profile")).body).toContain("ada@example.com")
-        expect(yield* isSignedIn(attacker)).toBe(false)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const attacker = new Browser(house)
+      yield* addAccount(house, "eve@example.com", "member")
+      yield* attacker.signIn("eve@example.com")
+      const planted = sessionOf(attacker) ?? ""
+      const victim = new Browser(house)
+      victim.cookies.set("__Host-tessera_session", planted)
+      yield* victim.signIn()
+      expect(sessionOf(victim)).not.toBe(planted)
+      expect((yield* victim.get("/settings/profile")).body).toContain("ada@example.com")
+      expect(yield* isSignedIn(attacker)).toBe(false)
+    }))
 
   test("is another one after every sign-in", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const browser = new Browser(house)
-        yield* browser.signIn()
-        const first = sessionOf(browser) ?? ""
-        yield* browser.signIn()
-        expect(sessionOf(browser)).not.toBe(first)
-        const old = new Browser(house)
-        old.cookies.set("__Host-tessera_session", first)
-        expect(yield* isSignedIn(old)).toBe(false)
-        expect(yield* isSignedIn(browser)).toBe(true)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const browser = new Browser(house)
+      yield* browser.signIn()
+      const first = sessionOf(browser) ?? ""
+      yield* browser.signIn()
+      expect(sessionOf(browser)).not.toBe(first)
+      const old = new Browser(house)
+      old.cookies.set("__Host-tessera_session", first)
+      expect(yield* isSignedIn(old)).toBe(false)
+      expect(yield* isSignedIn(browser)).toBe(true)
+    }))
 
   test("opens its session to the last millisecond, and not a moment longer", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const browser = new Browser(house)
-        yield* browser.signIn()
-        yield* TestClock.adjust(standardAccountPolicy.sessionTtl - 1)
-        expect(yield* isSignedIn(browser)).toBe(true)
-        yield* TestClock.adjust(1)
-        expect(yield* isSignedIn(browser)).toBe(false)
-      })
-    ))
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const browser = new Browser(house)
+      yield* browser.signIn()
+      yield* TestClock.adjust(standardAccountPolicy.sessionTtl - 1)
+      expect(yield* isSignedIn(browser)).toBe(true)
+      yield* TestClock.adjust(1)
+      expect(yield* isSignedIn(browser)).toBe(false)
+    }))
 
   test("that comes twice, or is not one of ours, counts as none and asks the store nothing", () => {
     const sessions: Array<string> = []
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const browser = new Browser(house)
         yield* browser.signIn()
@@ -187,7 +179,7 @@ describe("the session's cookie", () => {
           headers: { cookie: `other=1;  ${name}=${secret} ; ${name}2=3` }
         })
         expect(among.status).toBe(200)
-      }),
+      },
       {
         storage: (below) => ({
           ...below,
@@ -226,7 +218,7 @@ describe("on a loopback host, where each session has a path of its own (RFC 6265
   ] as const) {
     test(`below a session are pages alone, and none below another session: ${base}/`, () =>
       inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const { browser, path } = yield* signedIn(house, base)
           expect((yield* browser.get(`${path}/settings/profile`)).status).toBe(200)
           const ask = (method: string, at: string) => Effect.map(browser.send(method, at), ({ status }) => status)
@@ -240,13 +232,13 @@ describe("on a loopback host, where each session has a path of its own (RFC 6265
             expect([at, yield* ask(method, `${path}${at}`)]).toEqual([at, 404])
           }
           expect(yield* ask("GET", `${path}${path.slice(base.length)}/settings/profile`)).toBe(404)
-        }),
+        },
         { workspace }
       ))
 
     test(`the sign-in seeks a session, unless it is asked for below one: ${base}/`, () =>
       inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const { browser, path } = yield* signedIn(house, base)
           const left = path.slice(base.length)
           const stranger = new Browser(house)
@@ -280,13 +272,13 @@ describe("on a loopback host, where each session has a path of its own (RFC 6265
             ["login_hint", "ada@example.com"],
             ["left", left]
           ])
-        }),
+        },
         { workspace }
       ))
 
     test(`signing out seeks a session where none is shown, and none once it is done: ${base}/`, () =>
       inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const { browser, path } = yield* signedIn(house, base)
           const outside = yield* browser.get(`${base}/logout`)
           expect([pageName(outside), sought(outside)]).toEqual(["signed-out", [`${base}/logout`, undefined]])
@@ -307,7 +299,7 @@ describe("on a loopback host, where each session has a path of its own (RFC 6265
             [`${base}/logout`, path.slice(base.length)],
             0
           ])
-        }),
+        },
         { workspace }
       ))
   }

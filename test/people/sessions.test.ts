@@ -79,91 +79,85 @@ const post = Effect.fnUntraced(function* (browser: Browser, fields: Readonly<Rec
 })
 
 test("a person sees where they are signed in, and ends one, or all others", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const account = yield* addAccount(house)
-      const here = yield* signedIn(house, "firefox")
-      yield* TestClock.adjust("1 minute")
-      const phone = yield* signedIn(house, "iphone")
-      const desk = yield* signedIn(house, "edge")
-      const page = (yield* here.get(path)).body
-      for (const words of ["Firefox on Linux", "Safari on an iPhone", "Edge on Windows"]) expect(page).toContain(words)
-      const marks = new Map(
-        (yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).map(
-          (session) => [session.browser, sessionMark(session)] as const
-        )
+  inHouse(function* (house) {
+    const account = yield* addAccount(house)
+    const here = yield* signedIn(house, "firefox")
+    yield* TestClock.adjust("1 minute")
+    const phone = yield* signedIn(house, "iphone")
+    const desk = yield* signedIn(house, "edge")
+    const page = (yield* here.get(path)).body
+    for (const words of ["Firefox on Linux", "Safari on an iPhone", "Edge on Windows"]) expect(page).toContain(words)
+    const marks = new Map(
+      (yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).map(
+        (session) => [session.browser, sessionMark(session)] as const
       )
-      const own = marks.get("Firefox on Linux") ?? ""
-      expect(page).not.toContain(own)
-      // Applications' names of a session are made from its id.
-      for (const { id } of yield* liveSessions(
-        house.accounts.sessions,
-        house.workspace.id,
-        account,
-        yield* currentInstant
-      )) {
-        expect(page).not.toContain(id.slice(0, 12))
-      }
+    )
+    const own = marks.get("Firefox on Linux") ?? ""
+    expect(page).not.toContain(own)
+    // Applications' names of a session are made from its id.
+    for (const { id } of yield* liveSessions(
+      house.accounts.sessions,
+      house.workspace.id,
+      account,
+      yield* currentInstant
+    )) {
+      expect(page).not.toContain(id.slice(0, 12))
+    }
 
-      const ended = yield* post(here, { action: "end", id: marks.get("Safari on an iPhone") ?? "" })
-      expect([ended.status, ended.notice]).toEqual([303, "done"])
-      expect([yield* isIn(phone), yield* isIn(desk), yield* isIn(here)]).toEqual([false, true, true])
-      for (const id of [own, marks.get("Safari on an iPhone") ?? "", "", "x"]) {
-        expect((yield* post(here, { action: "end", id })).notice).toBe("problem")
-      }
-      expect((yield* post(here, { action: "end-others" })).notice).toBe("done")
-      expect([yield* isIn(desk), yield* isIn(here)]).toEqual([false, true])
-      expect((yield* here.get(path)).body).not.toContain("end-others")
-      expect(
-        house.audit.filter(({ event }) => event._tag === "AccountChanged" && event.change === "signed_out")
-      ).toHaveLength(2)
-      expect((yield* post(here, { action: "else" })).status).toBe(403)
-    })
-  ))
+    const ended = yield* post(here, { action: "end", id: marks.get("Safari on an iPhone") ?? "" })
+    expect([ended.status, ended.notice]).toEqual([303, "done"])
+    expect([yield* isIn(phone), yield* isIn(desk), yield* isIn(here)]).toEqual([false, true, true])
+    for (const id of [own, marks.get("Safari on an iPhone") ?? "", "", "x"]) {
+      expect((yield* post(here, { action: "end", id })).notice).toBe("problem")
+    }
+    expect((yield* post(here, { action: "end-others" })).notice).toBe("done")
+    expect([yield* isIn(desk), yield* isIn(here)]).toEqual([false, true])
+    expect((yield* here.get(path)).body).not.toContain("end-others")
+    expect(
+      house.audit.filter(({ event }) => event._tag === "AccountChanged" && event.change === "signed_out")
+    ).toHaveLength(2)
+    expect((yield* post(here, { action: "else" })).status).toBe(403)
+  }))
 
 test("each place tells since when, and when it was used last, the last used first", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      yield* addAccount(house)
-      const here = yield* signedIn(house, "firefox")
-      yield* TestClock.adjust("1 minute")
-      const phone = yield* signedIn(house, "iphone")
-      yield* TestClock.adjust("1 minute")
-      yield* signedIn(house, "edge")
-      yield* TestClock.adjust("1 hour")
-      expect(yield* isIn(phone)).toBe(true)
-      yield* TestClock.adjust("1 minute")
-      const { body } = yield* here.get(path)
-      const told = [...body.matchAll(/<time datetime="([^"]+)"/g)].map(([, at = ""]) => (Date.parse(at) - t0) / 60_000)
-      // This browser's since; the phone's since and last use; the same of the desk.
-      expect(told).toEqual([0, ...[1, 62], ...[2, 2]])
-    })
-  ))
+  inHouse(function* (house) {
+    yield* addAccount(house)
+    const here = yield* signedIn(house, "firefox")
+    yield* TestClock.adjust("1 minute")
+    const phone = yield* signedIn(house, "iphone")
+    yield* TestClock.adjust("1 minute")
+    yield* signedIn(house, "edge")
+    yield* TestClock.adjust("1 hour")
+    expect(yield* isIn(phone)).toBe(true)
+    yield* TestClock.adjust("1 minute")
+    const { body } = yield* here.get(path)
+    const told = [...body.matchAll(/<time datetime="([^"]+)"/g)].map(([, at = ""]) => (Date.parse(at) - t0) / 60_000)
+    // This browser's since; the phone's since and last use; the same of the desk.
+    expect(told).toEqual([0, ...[1, 62], ...[2, 2]])
+  }))
 
 test("no person sees or ends a session of another", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const ada = yield* addAccount(house)
-      yield* addAccount(house, "eve@example.com", "member")
-      const owner = yield* signedIn(house, "iphone")
-      const eve = yield* signedIn(house, "firefox", "eve@example.com")
-      const [session] = yield* liveSessions(house.accounts.sessions, house.workspace.id, ada, yield* currentInstant)
-      const id = session === undefined ? "" : sessionMark(session)
-      const page = (yield* eve.get(path)).body
-      expect(page).not.toContain("iPhone")
-      expect((yield* post(eve, { action: "end", id })).notice).toBe("problem")
-      yield* post(eve, { action: "end-others" })
-      const { csrf = "" } = hiddenFields((yield* eve.get(path)).body)
-      expect((yield* owner.send("POST", path, { csrf, action: "end-others" })).status).toBe(403)
-      expect((yield* new Browser(house).get(path)).status).toBe(303)
-      expect([yield* isIn(owner), yield* isIn(eve)]).toEqual([true, true])
-    })
-  ))
+  inHouse(function* (house) {
+    const ada = yield* addAccount(house)
+    yield* addAccount(house, "eve@example.com", "member")
+    const owner = yield* signedIn(house, "iphone")
+    const eve = yield* signedIn(house, "firefox", "eve@example.com")
+    const [session] = yield* liveSessions(house.accounts.sessions, house.workspace.id, ada, yield* currentInstant)
+    const id = session === undefined ? "" : sessionMark(session)
+    const page = (yield* eve.get(path)).body
+    expect(page).not.toContain("iPhone")
+    expect((yield* post(eve, { action: "end", id })).notice).toBe("problem")
+    yield* post(eve, { action: "end-others" })
+    const { csrf = "" } = hiddenFields((yield* eve.get(path)).body)
+    expect((yield* owner.send("POST", path, { csrf, action: "end-others" })).status).toBe(403)
+    expect((yield* new Browser(house).get(path)).status).toBe(303)
+    expect([yield* isIn(owner), yield* isIn(eve)]).toEqual([true, true])
+  }))
 
 test("the last use is noted every five minutes, and no request between them writes", () => {
   let writes = 0
   return inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       const account = yield* addAccount(house)
       const browser = yield* signedIn(house, "firefox")
       const counted = (minutes: number) =>
@@ -178,7 +172,7 @@ test("the last use is noted every five minutes, and no request between them writ
       expect(seen).toEqual([0, 0, 1, 0, 0, 1])
       const [session] = yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)
       expect<unknown>(session?.usedAt).toBe(t0 + 69 * 60_000)
-    }),
+    },
     {
       storage: (below) => ({
         ...below,
@@ -209,29 +203,27 @@ const sessionsIn = (house: House) => {
 }
 
 test("in use are the sessions since the account's last change that are not over, the last used first", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { at, found, live, start, use } = sessionsIn(house)
-      const { id, epoch } = yield* addAccount(house)
-      const account = { id, epoch: epoch + 1 }
-      yield* start({ id, epoch }, 3, "before the change")
-      const first = yield* start(account, 0, "first")
-      yield* start(account, 20, "second")
-      yield* start(account, 10, "third")
-      const names = (now: Instant) => Effect.map(live(account, now), (all) => all.map(({ browser }) => browser))
-      expect(yield* names(at(30))).toEqual(["second", "third", "first"])
-      yield* use(house.workspace.id, yield* found(first, 30), at(30))
-      expect(yield* names(at(30))).toEqual(["first", "second", "third"])
-      const over = later(at(0), house.accounts.policy.sessionTtl)
-      expect(yield* names(later(over, -1))).toEqual(["first", "second", "third"])
-      expect(yield* names(over)).toEqual(["second", "third"])
-    })
-  ))
+  inHouse(function* (house) {
+    const { at, found, live, start, use } = sessionsIn(house)
+    const { id, epoch } = yield* addAccount(house)
+    const account = { id, epoch: epoch + 1 }
+    yield* start({ id, epoch }, 3, "before the change")
+    const first = yield* start(account, 0, "first")
+    yield* start(account, 20, "second")
+    yield* start(account, 10, "third")
+    const names = (now: Instant) => Effect.map(live(account, now), (all) => all.map(({ browser }) => browser))
+    expect(yield* names(at(30))).toEqual(["second", "third", "first"])
+    yield* use(house.workspace.id, yield* found(first, 30), at(30))
+    expect(yield* names(at(30))).toEqual(["first", "second", "third"])
+    const over = later(at(0), house.accounts.policy.sessionTtl)
+    expect(yield* names(later(over, -1))).toEqual(["first", "second", "third"])
+    expect(yield* names(over)).toEqual(["second", "third"])
+  }))
 
 test("a session that ended meanwhile is not written again, whatever was under way", () => {
   let made = 0
   return inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       const { at, confirm, found, live, remove, start, takeOver, use } = sessionsIn(house)
       const { id: workspace } = house.workspace
       const account = yield* addAccount(house)
@@ -245,7 +237,7 @@ test("a session that ended meanwhile is not written again, whatever was under wa
       expect(yield* confirm(workspace, former.id, at(60))).toBe(true)
       expect(yield* live(account, at(60))).toEqual([{ ...former, confirmedAt: at(60) }])
       expect(made).toBe(2)
-    }),
+    },
     {
       storage: (below) => ({
         ...below,
@@ -259,223 +251,200 @@ test("a session that ended meanwhile is not written again, whatever was under wa
 })
 
 test("a session whose account is gone opens nothing", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const secret = yield* sessionsIn(house).start({ id: house.accounts.book.newId(), epoch: 0 }, 0)
-      const cookie = `__Host-tessera_session=${reveal(secret)}`
-      expect((yield* house.send("GET", "/settings/profile", { headers: { cookie } })).status).toBe(303)
-    })
-  ))
+  inHouse(function* (house) {
+    const secret = yield* sessionsIn(house).start({ id: house.accounts.book.newId(), epoch: 0 }, 0)
+    const cookie = `__Host-tessera_session=${reveal(secret)}`
+    expect((yield* house.send("GET", "/settings/profile", { headers: { cookie } })).status).toBe(303)
+  }))
 
 test("a password given again confirms a session of its person, unless that is leaving or gone by then", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { accounts, services, workspace } = house
-      const { id } = yield* addAccount(house)
-      const browser = yield* signedIn(house, "firefox")
-      const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
-      const current = services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
-      const at = Option.getOrThrow(yield* current)
-      yield* TestClock.adjust("1 minute")
-      const now = yield* currentInstant
-      const confirm = (typed: string) =>
-        services.owner.confirm?.(workspace, at, secret(typed), now) ?? expect.unreachable("nothing confirms")
-      const confirmedAt = Effect.map(current, (found) => Option.getOrUndefined(found)?.confirmedAt)
-      expect([yield* confirm("not the password"), yield* confirmedAt]).toEqual([false, Instant.make(t0)])
-      expect([yield* confirm(password), yield* confirmedAt]).toEqual([true, now])
-      // Applications that ask for a fresh sign-in have one.
-      expect(Option.getOrThrow(yield* current).authenticatedAt).toBe(now)
-      const { verify } = house.hashed
-      yield* accounts.book.change(workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since: now }))
-      // Nothing is tried that would tell whether the password was right.
-      expect([yield* confirm(password), house.hashed.verify]).toEqual([false, verify])
-    })
-  ))
+  inHouse(function* (house) {
+    const { accounts, services, workspace } = house
+    const { id } = yield* addAccount(house)
+    const browser = yield* signedIn(house, "firefox")
+    const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
+    const current = services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
+    const at = Option.getOrThrow(yield* current)
+    yield* TestClock.adjust("1 minute")
+    const now = yield* currentInstant
+    const confirm = (typed: string) =>
+      services.owner.confirm?.(workspace, at, secret(typed), now) ?? expect.unreachable("nothing confirms")
+    const confirmedAt = Effect.map(current, (found) => Option.getOrUndefined(found)?.confirmedAt)
+    expect([yield* confirm("not the password"), yield* confirmedAt]).toEqual([false, Instant.make(t0)])
+    expect([yield* confirm(password), yield* confirmedAt]).toEqual([true, now])
+    // Applications that ask for a fresh sign-in have one.
+    expect(Option.getOrThrow(yield* current).authenticatedAt).toBe(now)
+    const { verify } = house.hashed
+    yield* accounts.book.change(workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since: now }))
+    // Nothing is tried that would tell whether the password was right.
+    expect([yield* confirm(password), house.hashed.verify]).toEqual([false, verify])
+  }))
 
 test("guesses of a password given again slow down the session that they come from, and no other", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { services, workspace } = house
-      yield* addAccount(house)
-      const now = yield* currentInstant
-      const confirmIn = Effect.fnUntraced(function* (browser: Browser) {
-        const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
-        const here = yield* services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
-        const at = Option.getOrThrow(here)
-        return (typed: string) =>
-          Effect.match(
-            services.owner.confirm?.(workspace, at, secret(typed), now) ?? expect.unreachable("no confirm"),
-            {
-              onSuccess: (fits) => (fits ? "confirmed" : "wrong"),
-              onFailure: ({ _tag }) => _tag
-            }
-          )
-      })
-      const inOne = yield* confirmIn(yield* signedIn(house, "firefox"))
-      const inAnother = yield* confirmIn(yield* signedIn(house, "edge"))
-      let last = "wrong"
-      for (let guesses = 0; guesses < 100 && last === "wrong"; guesses++) last = yield* inOne("a guess")
-      expect([last, yield* inOne(password)]).toEqual(["TooManyRequests", "TooManyRequests"])
-      expect(yield* inAnother(password)).toBe("confirmed")
+  inHouse(function* (house) {
+    const { services, workspace } = house
+    yield* addAccount(house)
+    const now = yield* currentInstant
+    const confirmIn = Effect.fnUntraced(function* (browser: Browser) {
+      const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
+      const here = yield* services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
+      const at = Option.getOrThrow(here)
+      return (typed: string) =>
+        Effect.match(services.owner.confirm?.(workspace, at, secret(typed), now) ?? expect.unreachable("no confirm"), {
+          onSuccess: (fits) => (fits ? "confirmed" : "wrong"),
+          onFailure: ({ _tag }) => _tag
+        })
     })
-  ))
+    const inOne = yield* confirmIn(yield* signedIn(house, "firefox"))
+    const inAnother = yield* confirmIn(yield* signedIn(house, "edge"))
+    let last = "wrong"
+    for (let guesses = 0; guesses < 100 && last === "wrong"; guesses++) last = yield* inOne("a guess")
+    expect([last, yield* inOne(password)]).toEqual(["TooManyRequests", "TooManyRequests"])
+    expect(yield* inAnother(password)).toBe("confirmed")
+  }))
 
 test("the rest of the server is told who is signed in, and what of a person is said of them", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { accounts, services, workspace } = house
-      const { id } = yield* addAccount(house)
-      const browser = yield* signedIn(house, "firefox")
-      const current = Effect.suspend(() => {
-        const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
-        return services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
-      })
-      const first = Option.getOrThrow(yield* current)
-      const told = { user: id, label: "ada@example.com", role: "owner" as const, amr: ["pwd"] }
-      const at = Instant.make(t0)
-      expect<unknown>(first).toStrictEqual({ ...told, session: first.session, confirmedAt: at, authenticatedAt: at })
-      yield* browser.signIn()
-      const second = Option.getOrThrow(yield* current)
-      expect<unknown>(second.before).toEqual([first.session])
-      expect(second.name).toBe(first.session)
-      expect(second.session).not.toBe(first.session)
-      const profile = { sub: id, email: "ada@example.com", email_verified: false }
-      const profiled = Effect.map(services.owner.profile?.(workspace, id) ?? expect.unreachable(), Option.getOrThrow)
-      expect<unknown>(yield* profiled).toStrictEqual({ ...profile, name: "Ada" })
-      yield* accounts.rename(workspace.id, id, "")
-      expect<unknown>(yield* profiled).toStrictEqual(profile)
+  inHouse(function* (house) {
+    const { accounts, services, workspace } = house
+    const { id } = yield* addAccount(house)
+    const browser = yield* signedIn(house, "firefox")
+    const current = Effect.suspend(() => {
+      const cookie = [...browser.cookies].map((pair) => pair.join("=")).join("; ")
+      return services.owner.current(workspace, requestOf("GET", "/settings", { headers: { cookie } }))
     })
-  ))
+    const first = Option.getOrThrow(yield* current)
+    const told = { user: id, label: "ada@example.com", role: "owner" as const, amr: ["pwd"] }
+    const at = Instant.make(t0)
+    expect<unknown>(first).toStrictEqual({ ...told, session: first.session, confirmedAt: at, authenticatedAt: at })
+    yield* browser.signIn()
+    const second = Option.getOrThrow(yield* current)
+    expect<unknown>(second.before).toEqual([first.session])
+    expect(second.name).toBe(first.session)
+    expect(second.session).not.toBe(first.session)
+    const profile = { sub: id, email: "ada@example.com", email_verified: false }
+    const profiled = Effect.map(services.owner.profile?.(workspace, id) ?? expect.unreachable(), Option.getOrThrow)
+    expect<unknown>(yield* profiled).toStrictEqual({ ...profile, name: "Ada" })
+    yield* accounts.rename(workspace.id, id, "")
+    expect<unknown>(yield* profiled).toStrictEqual(profile)
+  }))
 
 test("a use that another request has noted meanwhile is not noted once more", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { at, found, live, start, use } = sessionsIn(house)
-      const account = yield* addAccount(house)
-      const seen = yield* found(yield* start(account, 0), 1)
-      for (const minutes of [60, 61]) yield* use(house.workspace.id, seen, at(minutes))
-      expect((yield* live(account, at(61))).map(({ usedAt }) => usedAt)).toEqual([at(60)])
-    })
-  ))
+  inHouse(function* (house) {
+    const { at, found, live, start, use } = sessionsIn(house)
+    const account = yield* addAccount(house)
+    const seen = yield* found(yield* start(account, 0), 1)
+    for (const minutes of [60, 61]) yield* use(house.workspace.id, seen, at(minutes))
+    expect((yield* live(account, at(61))).map(({ usedAt }) => usedAt)).toEqual([at(60)])
+  }))
 
 test("a session has one name for applications, however often its person signs in, and another person another", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const account = yield* addAccount(house)
-      const eve = yield* addAccount(house, "eve@example.com", "member")
-      const browser = yield* signedIn(house, "firefox")
-      const theOne = Effect.fnUntraced(function* (of: typeof account) {
-        const live = yield* liveSessions(house.accounts.sessions, house.workspace.id, of, yield* currentInstant)
-        expect(live).toHaveLength(1)
-        return live[0] ?? expect.unreachable()
-      })
-      const first = yield* theOne(account)
-      expect(sessionNames(first)).toEqual([first.id])
-      const ids = new Set([first.id])
-      for (let round = 0; round < 22; round++) {
-        yield* browser.signIn()
-        const now = yield* theOne(account)
-        expect([now.name, sessionNames(now)]).toEqual([first.id, [now.id, first.id]])
-        ids.add(now.id)
-      }
-      expect(ids.size).toBe(23)
-      yield* browser.signIn("eve@example.com")
-      expect(sessionNames(yield* theOne(eve))).toHaveLength(1)
-      expect(yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).toEqual(
-        []
-      )
+  inHouse(function* (house) {
+    const account = yield* addAccount(house)
+    const eve = yield* addAccount(house, "eve@example.com", "member")
+    const browser = yield* signedIn(house, "firefox")
+    const theOne = Effect.fnUntraced(function* (of: typeof account) {
+      const live = yield* liveSessions(house.accounts.sessions, house.workspace.id, of, yield* currentInstant)
+      expect(live).toHaveLength(1)
+      return live[0] ?? expect.unreachable()
     })
-  ))
+    const first = yield* theOne(account)
+    expect(sessionNames(first)).toEqual([first.id])
+    const ids = new Set([first.id])
+    for (let round = 0; round < 22; round++) {
+      yield* browser.signIn()
+      const now = yield* theOne(account)
+      expect([now.name, sessionNames(now)]).toEqual([first.id, [now.id, first.id]])
+      ids.add(now.id)
+    }
+    expect(ids.size).toBe(23)
+    yield* browser.signIn("eve@example.com")
+    expect(sessionNames(yield* theOne(eve))).toHaveLength(1)
+    expect(yield* liveSessions(house.accounts.sessions, house.workspace.id, account, yield* currentInstant)).toEqual([])
+  }))
 
 test("a session of an earlier release, which named it anew with each sign-in, keeps all of these names", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { found, start, takeOver } = sessionsIn(house)
-      const { id: workspace } = house.workspace
-      const account = yield* addAccount(house)
-      const next = Effect.fnUntraced(function* (former: Session) {
-        const secret = yield* start(account, 0)
-        yield* takeOver(workspace, (yield* found(secret, 0)).id, former)
-        return yield* found(secret, 0)
-      })
-      const names = Array.from({ length: 20 }, (_, n) => digestOf(`name ${n}`))
-      const former: Session = { ...(yield* found(yield* start(account, 0), 0)), before: names }
-      let now = yield* next(former)
-      for (let more = 0; more < 3; more++) now = yield* next(now)
-      expect([now.name, sessionNames(now)]).toEqual([former.id, [now.id, former.id, ...names]])
-      // One that the earlier release has had in between, and named applications by its id.
-      const { name: _, ...there } = now
-      const after = yield* next(yield* next(there))
-      expect([after.name, sessionNames(after)]).toEqual([there.id, [after.id, there.id, former.id, ...names]])
+  inHouse(function* (house) {
+    const { found, start, takeOver } = sessionsIn(house)
+    const { id: workspace } = house.workspace
+    const account = yield* addAccount(house)
+    const next = Effect.fnUntraced(function* (former: Session) {
+      const secret = yield* start(account, 0)
+      yield* takeOver(workspace, (yield* found(secret, 0)).id, former)
+      return yield* found(secret, 0)
     })
-  ))
+    const names = Array.from({ length: 20 }, (_, n) => digestOf(`name ${n}`))
+    const former: Session = { ...(yield* found(yield* start(account, 0), 0)), before: names }
+    let now = yield* next(former)
+    for (let more = 0; more < 3; more++) now = yield* next(now)
+    expect([now.name, sessionNames(now)]).toEqual([former.id, [now.id, former.id, ...names]])
+    // One that the earlier release has had in between, and named applications by its id.
+    const { name: _, ...there } = now
+    const after = yield* next(yield* next(there))
+    expect([after.name, sessionNames(after)]).toEqual([there.id, [after.id, there.id, former.id, ...names]])
+  }))
 
 test("the sign-in has the email of a login_hint filled in, and no other text", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      yield* addAccount(house)
-      const browser = new Browser(house)
-      const client = yield* registerClient(house)
-      const hinted = (login_hint: string) => authorizeTarget(client, { scope: "api", login_hint })
-      const emailOf = (body: string) => /name="email"[^>]*? value="([^"]*)"/.exec(body)?.[1]
-      const sent = header(yield* browser.get(hinted(" Bob@Example.com")), "location") ?? ""
-      expect(emailOf((yield* browser.get(sent)).body)).toBe("bob@example.com")
-      const { body } = yield* browser.get(`/login?login_hint=${encodeURIComponent(`"><script>@x`)}`)
-      expect(body).not.toContain("<script>@x")
-      for (const odd of ["Call 555-1234 and tell your password", "a@b c", "@"]) {
-        const location = header(yield* browser.get(hinted(odd)), "location") ?? ""
-        expect(location).toStartWith("/login?return_to=")
-        expect(location).not.toContain("&login_hint")
-        expect(emailOf((yield* browser.get(`/login?login_hint=${encodeURIComponent(odd)}`)).body)).toBeUndefined()
-      }
-    })
-  ))
+  inHouse(function* (house) {
+    yield* addAccount(house)
+    const browser = new Browser(house)
+    const client = yield* registerClient(house)
+    const hinted = (login_hint: string) => authorizeTarget(client, { scope: "api", login_hint })
+    const emailOf = (body: string) => /name="email"[^>]*? value="([^"]*)"/.exec(body)?.[1]
+    const sent = header(yield* browser.get(hinted(" Bob@Example.com")), "location") ?? ""
+    expect(emailOf((yield* browser.get(sent)).body)).toBe("bob@example.com")
+    const { body } = yield* browser.get(`/login?login_hint=${encodeURIComponent(`"><script>@x`)}`)
+    expect(body).not.toContain("<script>@x")
+    for (const odd of ["Call 555-1234 and tell your password", "a@b c", "@"]) {
+      const location = header(yield* browser.get(hinted(odd)), "location") ?? ""
+      expect(location).toStartWith("/login?return_to=")
+      expect(location).not.toContain("&login_hint")
+      expect(emailOf((yield* browser.get(`/login?login_hint=${encodeURIComponent(odd)}`)).body)).toBeUndefined()
+    }
+  }))
 
 test("what is noted of a session leaves all else of it as it is", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const { sessions } = house.accounts
-      const { id: workspace } = house.workspace
-      const ada = yield* addAccount(house)
-      const now = yield* currentInstant
-      const started = Effect.map(sessions.start(workspace, ada, now, "Firefox on Linux"), sessionIdOf)
-      const id = yield* started
-      const kept = Effect.map(sessions.list(workspace, ada.id, { after: undefined, limit: 10 }), ({ values }) => {
-        return values.find((session) => session.id === id) ?? expect.unreachable()
-      })
-      const takeOver = Effect.gen(function* () {
-        const former = yield* started
-        const { values } = yield* sessions.list(workspace, ada.id, { after: undefined, limit: 10 })
-        yield* sessions.takeOver(workspace, id, values.find((one) => one.id === former) ?? expect.unreachable())
-      })
-      const use = (minutes: number) =>
-        Effect.flatMap(kept, (session) => sessions.use(workspace, session, later(now, minutes * 60_000)))
-      for (const [changed, note] of [
-        [["before", "name"], takeOver],
-        [["usedAt"], use(10)],
-        [["confirmedAt"], sessions.confirm(workspace, id, later(now, 5))],
-        [["usedAt"], use(20)],
-        [["before", "name"], takeOver]
-      ] as const) {
-        const before: Session = yield* kept
-        yield* Effect.asVoid(note)
-        const names = [
-          "account",
-          "epoch",
-          "createdAt",
-          "confirmedAt",
-          "name",
-          "before",
-          "browser",
-          "usedAt",
-          "expiresAt"
-        ] as const
-        const after: Session = yield* kept
-        const differ = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-        expect(differ.sort()).toEqual([...changed])
-      }
+  inHouse(function* (house) {
+    const { sessions } = house.accounts
+    const { id: workspace } = house.workspace
+    const ada = yield* addAccount(house)
+    const now = yield* currentInstant
+    const started = Effect.map(sessions.start(workspace, ada, now, "Firefox on Linux"), sessionIdOf)
+    const id = yield* started
+    const kept = Effect.map(sessions.list(workspace, ada.id, { after: undefined, limit: 10 }), ({ values }) => {
+      return values.find((session) => session.id === id) ?? expect.unreachable()
     })
-  ))
+    const takeOver = Effect.gen(function* () {
+      const former = yield* started
+      const { values } = yield* sessions.list(workspace, ada.id, { after: undefined, limit: 10 })
+      yield* sessions.takeOver(workspace, id, values.find((one) => one.id === former) ?? expect.unreachable())
+    })
+    const use = (minutes: number) =>
+      Effect.flatMap(kept, (session) => sessions.use(workspace, session, later(now, minutes * 60_000)))
+    for (const [changed, note] of [
+      [["before", "name"], takeOver],
+      [["usedAt"], use(10)],
+      [["confirmedAt"], sessions.confirm(workspace, id, later(now, 5))],
+      [["usedAt"], use(20)],
+      [["before", "name"], takeOver]
+    ] as const) {
+      const before: Session = yield* kept
+      yield* Effect.asVoid(note)
+      const names = [
+        "account",
+        "epoch",
+        "createdAt",
+        "confirmedAt",
+        "name",
+        "before",
+        "browser",
+        "usedAt",
+        "expiresAt"
+      ] as const
+      const after: Session = yield* kept
+      const differ = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+      expect(differ.sort()).toEqual([...changed])
+    }
+  }))
 
 /** How Bob's session at the phone ends, and whether the one at the desk ends with it. */
 const endings: ReadonlyArray<
@@ -549,7 +518,7 @@ for (const [how, both, end] of endings) {
   test(`a session that ends ${how} is over at the applications too, and no copy of its cookie opens it`, () => {
     const web = new DocumentsWeb()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const bob = yield* addAccount(house, "bob@example.com", "member")
         const phone = yield* signedIn(house, "iphone", "bob@example.com")
@@ -573,7 +542,7 @@ for (const [how, both, end] of endings) {
           [false, 401],
           [!both, both ? 401 : 200]
         ])
-      }),
+      },
       { documents: web.layer() }
     )
   })
@@ -582,7 +551,7 @@ for (const [how, both, end] of endings) {
 test("a session that goes on in a new one is not over at any application, and is with that one", () => {
   const web = new DocumentsWeb()
   return inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       yield* addAccount(house)
       const browser = yield* signedIn(house, "firefox")
       const client = yield* registerClient(house, hears)
@@ -594,7 +563,7 @@ test("a session that goes on in a new one is not over at any application, and is
       yield* browser.submit("/logout", {})
       expect(yield* heard(house, web)).toEqual([sid])
       expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
-    }),
+    },
     { documents: web.layer() }
   )
 })
@@ -602,7 +571,7 @@ test("a session that goes on in a new one is not over at any application, and is
 test("applications of a session hear of its end after any number of sign-ins, and each knows it by one sid", () => {
   const web = new DocumentsWeb()
   return inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       yield* addAccount(house)
       const browser = yield* signedIn(house, "firefox")
       const client = yield* registerClient(house, {
@@ -620,7 +589,7 @@ test("applications of a session hear of its end after any number of sign-ins, an
       const bearing = { headers: { authorization: `Bearer ${access}` } }
       expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
       expect(again.sid).toBe(sid)
-    }),
+    },
     { documents: web.layer() }
   )
 })
@@ -629,7 +598,7 @@ test("a session that a new password ended goes on in none, though the store coul
   const web = new DocumentsWeb()
   const away: Away = new Set()
   return inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       const ada = yield* addAccount(house)
       const browser = yield* signedIn(house, "firefox")
       const client = yield* registerClient(house, hears)
@@ -643,7 +612,7 @@ test("a session that a new password ended goes on in none, though the store coul
       expect(yield* heard(house, web)).toEqual([sid])
       const bearing = { headers: { authorization: `Bearer ${access}` } }
       expect((yield* house.send("GET", "/oauth/userinfo", bearing)).status).toBe(401)
-    }),
+    },
     { documents: web.layer(), storage: partlyAway(away) }
   )
 })
@@ -653,7 +622,7 @@ for (const out of ["/logout", "/oauth/logout"]) {
     const web = new DocumentsWeb()
     const away: Away = new Set()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         yield* addAccount(house)
         const browser = yield* signedIn(house, "firefox")
         const { sid } = yield* signInTo(house, browser, yield* registerClient(house, hears))
@@ -663,7 +632,7 @@ for (const out of ["/logout", "/oauth/logout"]) {
         expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([true, []])
         yield* browser.submit(out, {})
         expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([false, [sid]])
-      }),
+      },
       { documents: web.layer(), storage: partlyAway(away) }
     )
   })
@@ -690,7 +659,7 @@ for (const [when, verb, kind] of crossings) {
         return verb === "stop" ? Effect.andThen(turn, stopped) : Effect.andThen(turn, write)
       }
       return inHouse(
-        Effect.fnUntraced(function* (house) {
+        function* (house) {
           const { id } = yield* addAccount(house)
           const browser = yield* signedIn(house, "firefox")
           const client = yield* registerClient(house, hears)
@@ -716,7 +685,7 @@ for (const [when, verb, kind] of crossings) {
           const { sid } = yield* signInTo(house, browser, client)
           yield* signsOut
           expect([yield* isIn(browser), yield* heard(house, web)]).toEqual([false, [sid]])
-        }),
+        },
         {
           documents: web.layer(),
           storage: (below) => ({
@@ -738,7 +707,7 @@ describe("a sign-out by an application, on a loopback host", () => {
   test("is sought below the session's path, and done there at once or by a click", () => {
     const web = new DocumentsWeb()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const ada = yield* addAccount(house)
         const client = yield* registerClient(house, { client_name: "Ledger", post_logout_redirect_uris: [target] })
         const browser = new Browser(house)
@@ -772,17 +741,17 @@ describe("a sign-out by an application, on a loopback host", () => {
         // It has ended: below its path there is nothing left to seek.
         expect(told(yield* browser.get(path + named))).toEqual([200, "session-ended", undefined])
         expect(told(yield* browser.get(path + hinted))).toEqual([303, `${target}?state=s`, undefined])
-      }),
+      },
       { workspace: httpWorkspace, documents: web.layer() }
     )
   })
 
   test("seeks nothing where sessions have no path of their own", () =>
     inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const page = yield* new Browser(house).get("/oauth/logout")
         expect([page.status, pageName(page), sought(page)]).toEqual([200, "session-ended", undefined])
-      }),
+      },
       { documents: new DocumentsWeb().layer() }
     ))
 })

@@ -53,111 +53,100 @@ const remember = { policy: { consent: "remember" } } as const
 describe("what an authorization request comes to", () => {
   test("is a page where no client can be told, and no answer at all where that is not known", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          const target = authorizeTarget(client)
-          expect(inWords(yield* comesTo(world, target.replace(client.id, "A".repeat(22))))).toEqual([
-            "Page",
-            "UntrustedRequest"
-          ])
-          const pushed = `/oauth/authorize?client_id=${client.id}&request_uri=urn:ietf:params:oauth:request_uri:x`
-          expect(inWords(yield* comesTo(world, pushed))).toEqual(["Page", "InvalidRequestUri"])
-          const ofDocument = target.replace(`client_id=${client.id}`, `client_id=${encodeURIComponent(document.id)}`)
-          expect((yield* Effect.flip(comesTo(world, ofDocument)))._tag).toBe("PortUnavailable")
-          world.away.add("get client")
-          const unknown = target.replace(client.id, "B".repeat(22))
-          expect((yield* Effect.flip(comesTo(world, unknown)))._tag).toBe("StorageUnavailable")
-        }),
+      function* (world) {
+        const client = yield* provenClient(world)
+        const target = authorizeTarget(client)
+        expect(inWords(yield* comesTo(world, target.replace(client.id, "A".repeat(22))))).toEqual([
+          "Page",
+          "UntrustedRequest"
+        ])
+        const pushed = `/oauth/authorize?client_id=${client.id}&request_uri=urn:ietf:params:oauth:request_uri:x`
+        expect(inWords(yield* comesTo(world, pushed))).toEqual(["Page", "InvalidRequestUri"])
+        const ofDocument = target.replace(`client_id=${client.id}`, `client_id=${encodeURIComponent(document.id)}`)
+        expect((yield* Effect.flip(comesTo(world, ofDocument)))._tag).toBe("PortUnavailable")
+        world.away.add("get client")
+        const unknown = target.replace(client.id, "B".repeat(22))
+        expect((yield* Effect.flip(comesTo(world, unknown)))._tag).toBe("StorageUnavailable")
+      },
       { documents: unreachable }
     ))
 
   test("without pages is no, unless an earlier yes counts again", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* provenClient(world)
-          const silent = Effect.map(asks(world, client, { prompt: "none" }), inWords)
-          expect(yield* silent).toEqual(["Redirect", "ConsentRequired"])
-          yield* redeem(world, client, yield* codeFor(world, client))
-          expect(yield* silent).toEqual(["Remembered"])
-          expect(inWords(yield* asks(world, client, { prompt: "consent" }))).toEqual(["NeedsConsent"])
-        }),
-      remember
-    ))
+    inWorld(function* (world) {
+      const client = yield* provenClient(world)
+      const silent = Effect.map(asks(world, client, { prompt: "none" }), inWords)
+      expect(yield* silent).toEqual(["Redirect", "ConsentRequired"])
+      yield* redeem(world, client, yield* codeFor(world, client))
+      expect(yield* silent).toEqual(["Remembered"])
+      expect(inWords(yield* asks(world, client, { prompt: "consent" }))).toEqual(["NeedsConsent"])
+    }, remember))
 
   test("without pages is no at once where every page asks: nothing is looked up for it", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* provenClient(world)
-        world.away.add("list grant")
-        expect(inWords(yield* asks(world, client, { prompt: "none" }))).toEqual(["Redirect", "ConsentRequired"])
-        expect((yield* Effect.flip(asks(world, client)))._tag).toBe("StorageUnavailable")
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* provenClient(world)
+      world.away.add("list grant")
+      expect(inWords(yield* asks(world, client, { prompt: "none" }))).toEqual(["Redirect", "ConsentRequired"])
+      expect((yield* Effect.flip(asks(world, client)))._tag).toBe("StorageUnavailable")
+    }))
 
   test("keeps to the places that the person has by then", () => {
     const places: Array<UserPlace> = []
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, { scope: "api profile" })
-          const fields = { scope: "api profile" }
-          const drawn = Effect.map(asks(world, client, fields), (next) => {
-            if (next._tag !== "NeedsConsent") throw new Error(`no page: ${next._tag}`)
-            const ticket = openTicket(world.services.keys.current(), world.workspace, next.form.ticket)
-            const { request } = ticket ?? expect.unreachable("no ticket")
-            return {
-              page: [next.request.place, next.request.scope],
-              kept: [request.place, request.scope],
-              chooses: ticket?.chooses
-            }
-          })
-          const all = ["api", "profile"]
-          expect<unknown>(yield* drawn).toEqual({ page: [undefined, all], kept: [undefined, all], chooses: undefined })
-          yield* redeem(world, client, yield* codeFor(world, client, fields))
-          expect(inWords(yield* asks(world, client, fields))).toEqual(["Remembered"])
+      function* (world) {
+        const client = yield* registerClient(world, { scope: "api profile" })
+        const fields = { scope: "api profile" }
+        const drawn = Effect.map(asks(world, client, fields), (next) => {
+          if (next._tag !== "NeedsConsent") throw new Error(`no page: ${next._tag}`)
+          const ticket = openTicket(world.services.keys.current(), world.workspace, next.form.ticket)
+          const { request } = ticket ?? expect.unreachable("no ticket")
+          return {
+            page: [next.request.place, next.request.scope],
+            kept: [request.place, request.scope],
+            chooses: ticket?.chooses
+          }
+        })
+        const all = ["api", "profile"]
+        expect<unknown>(yield* drawn).toEqual({ page: [undefined, all], kept: [undefined, all], chooses: undefined })
+        yield* redeem(world, client, yield* codeFor(world, client, fields))
+        expect(inWords(yield* asks(world, client, fields))).toEqual(["Remembered"])
 
-          places.push(place("acme", { scopes: [ScopeName.make("api")] }))
-          expect<unknown>(yield* drawn).toEqual({
-            page: ["acme", ["api"]],
-            kept: ["acme", ["api"]],
-            chooses: undefined
-          })
-          yield* redeem(world, client, yield* codeFor(world, client, fields))
-          const again = yield* asks(world, client, fields)
-          expect<unknown>(again._tag === "Remembered" && [again.waiting.place, again.waiting.scope]).toEqual([
-            "acme",
-            ["api"]
-          ])
+        places.push(place("acme", { scopes: [ScopeName.make("api")] }))
+        expect<unknown>(yield* drawn).toEqual({
+          page: ["acme", ["api"]],
+          kept: ["acme", ["api"]],
+          chooses: undefined
+        })
+        yield* redeem(world, client, yield* codeFor(world, client, fields))
+        const again = yield* asks(world, client, fields)
+        expect<unknown>(again._tag === "Remembered" && [again.waiting.place, again.waiting.scope]).toEqual([
+          "acme",
+          ["api"]
+        ])
 
-          // What was allowed without a place is no choice of one.
-          places.push(place("museum"))
-          expect<unknown>(yield* drawn).toEqual({ page: [undefined, all], kept: [undefined, all], chooses: true })
-          const silent = yield* asks(world, client, { ...fields, prompt: "none" })
-          expect(inWords(silent)).toEqual(["Redirect", "InteractionRequired"])
-          expect(silent).toMatchObject({ returned: { refusal: { reason: "place" } } })
-        }),
+        // What was allowed without a place is no choice of one.
+        places.push(place("museum"))
+        expect<unknown>(yield* drawn).toEqual({ page: [undefined, all], kept: [undefined, all], chooses: true })
+        const silent = yield* asks(world, client, { ...fields, prompt: "none" })
+        expect(inWords(silent)).toEqual(["Redirect", "InteractionRequired"])
+        expect(silent).toMatchObject({ returned: { refusal: { reason: "place" } } })
+      },
       { ...remember, places: () => places }
     )
   })
 
   test("keeps a pushed request at the one place that its person has", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, { scope: "api profile" })
-          const query = new URLSearchParams(authorizeTarget(client, { scope: "api profile" }).split("?")[1])
-          query.set("client_secret", text(client.secret))
-          const pushed = jsonOf(
-            yield* world.send("POST", "/oauth/par", { headers: formHeaders, body: query.toString() })
-          )
-          const visit = form({ client_id: client.id, request_uri: text(pushed.request_uri) })
-          const next = yield* comesTo(world, `/oauth/authorize?${visit}`)
-          if (next._tag !== "NeedsConsent") throw new Error(`no page: ${next._tag}`)
-          const ticket = openTicket(world.services.keys.current(), world.workspace, next.form.ticket)
-          expect<unknown>([ticket?.request.place, ticket?.request.scope]).toEqual(["acme", ["api"]])
-        }),
+      function* (world) {
+        const client = yield* registerClient(world, { scope: "api profile" })
+        const query = new URLSearchParams(authorizeTarget(client, { scope: "api profile" }).split("?")[1])
+        query.set("client_secret", text(client.secret))
+        const pushed = jsonOf(yield* world.send("POST", "/oauth/par", { headers: formHeaders, body: query.toString() }))
+        const visit = form({ client_id: client.id, request_uri: text(pushed.request_uri) })
+        const next = yield* comesTo(world, `/oauth/authorize?${visit}`)
+        if (next._tag !== "NeedsConsent") throw new Error(`no page: ${next._tag}`)
+        const ticket = openTicket(world.services.keys.current(), world.workspace, next.form.ticket)
+        expect<unknown>([ticket?.request.place, ticket?.request.scope]).toEqual(["acme", ["api"]])
+      },
       { places: () => [place("acme", { scopes: [ScopeName.make("api")] })] }
     ))
 })

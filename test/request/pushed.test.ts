@@ -211,189 +211,172 @@ describe("a browser that comes with a request_uri", () => {
     ]
   ]
   test.each(visits)("sees a page, and the operator why: %s", (reason, target) =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const [mine, theirs] = [yield* provenClient(world), yield* provenClient(world)]
-        const at = yield* target(world, mine, theirs)
-        for (const as of ["alice", undefined]) {
-          const answer = yield* world.send("GET", at, as === undefined ? {} : { as })
-          expect([answer.status, lastReason(world)]).toEqual([400, `InvalidRequestUri ${reason}`])
-        }
-      })
-    )
+    inWorld(function* (world) {
+      const [mine, theirs] = [yield* provenClient(world), yield* provenClient(world)]
+      const at = yield* target(world, mine, theirs)
+      for (const as of ["alice", undefined]) {
+        const answer = yield* world.send("GET", at, as === undefined ? {} : { as })
+        expect([answer.status, lastReason(world)]).toEqual([400, `InvalidRequestUri ${reason}`])
+      }
+    })
   )
 })
 
 test("a device's request opens below its request_uri for a person with its code", () =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const tv = yield* deviceClient(world)
-      const { userCode } = yield* waitingDevice(world, tv)
-      const [kept] = yield* keptOf(world, tv)
-      const uri = sealRequestUri(sealer, theWorkspace, {
-        id: AuthorizationRequestId.make(kept?.id ?? ""),
-        visit: "continues"
-      })
-      const wrong = `${userCode.slice(0, -1)}${userCode.endsWith("B") ? "C" : "B"}`
-      for (const [code, status] of [
-        [userCode, 200],
-        [undefined, 400],
-        ["", 400],
-        ["x", 400],
-        [wrong, 400]
-      ] as const) {
-        const page = yield* visit(world, visitTarget(tv, uri, { user_code: code }))
-        expect([code, page.status]).toEqual([code, status])
-        if (status === 400) expect(lastReason(world)).toBe("InvalidRequestUri unknown")
-      }
-      yield* TestClock.adjust("10 minutes")
-      expect((yield* visit(world, visitTarget(tv, uri, { user_code: userCode }))).status).toBe(400)
-      expect(lastReason(world)).toBe("InvalidRequestUri expired")
+  inWorld(function* (world) {
+    const tv = yield* deviceClient(world)
+    const { userCode } = yield* waitingDevice(world, tv)
+    const [kept] = yield* keptOf(world, tv)
+    const uri = sealRequestUri(sealer, theWorkspace, {
+      id: AuthorizationRequestId.make(kept?.id ?? ""),
+      visit: "continues"
     })
-  ))
+    const wrong = `${userCode.slice(0, -1)}${userCode.endsWith("B") ? "C" : "B"}`
+    for (const [code, status] of [
+      [userCode, 200],
+      [undefined, 400],
+      ["", 400],
+      ["x", 400],
+      [wrong, 400]
+    ] as const) {
+      const page = yield* visit(world, visitTarget(tv, uri, { user_code: code }))
+      expect([code, page.status]).toEqual([code, status])
+      if (status === 400) expect(lastReason(world)).toBe("InvalidRequestUri unknown")
+    }
+    yield* TestClock.adjust("10 minutes")
+    expect((yield* visit(world, visitTarget(tv, uri, { user_code: userCode }))).status).toBe(400)
+    expect(lastReason(world)).toBe("InvalidRequestUri expired")
+  }))
 
 describe("a request that its client pushes", () => {
   test("keeps a state as it can stand in an address, however it was sent", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const by = yield* provenClient(world)
-        const states: Array<unknown> = []
-        const rows = [
-          ["state=a%20b", "a%20b"],
-          ["state=\u00e9a", "%C3%A9a"],
-          ["state=a\u00e9", "a%C3%A9"],
-          ["state=a b", "a%20b"],
-          ["st%61te=a+b", "a%20b"],
-          ["state=", null]
-        ] as const
-        for (const [sent] of rows) {
-          const { state: _, ...asked } = askedBy(by)
-          const body = `${form({ ...asked, client_secret: by.secret })}&${sent}`
-          expect((yield* world.send("POST", "/oauth/par", { headers: formHeaders, body })).status).toBe(201)
-          for (const { id, body } of yield* keptOf(world, by)) {
-            states.push(Object(body).to.state)
-            yield* world.storage.remove({ workspace: theWorkspace.id, kind: "request", id })
-          }
+    inWorld(function* (world) {
+      const by = yield* provenClient(world)
+      const states: Array<unknown> = []
+      const rows = [
+        ["state=a%20b", "a%20b"],
+        ["state=\u00e9a", "%C3%A9a"],
+        ["state=a\u00e9", "a%C3%A9"],
+        ["state=a b", "a%20b"],
+        ["st%61te=a+b", "a%20b"],
+        ["state=", null]
+      ] as const
+      for (const [sent] of rows) {
+        const { state: _, ...asked } = askedBy(by)
+        const body = `${form({ ...asked, client_secret: by.secret })}&${sent}`
+        expect((yield* world.send("POST", "/oauth/par", { headers: formHeaders, body })).status).toBe(201)
+        for (const { id, body } of yield* keptOf(world, by)) {
+          states.push(Object(body).to.state)
+          yield* world.storage.remove({ workspace: theWorkspace.id, kind: "request", id })
         }
-        expect(states).toEqual(rows.map(([, state]) => state))
-      })
-    ))
+      }
+      expect(states).toEqual(rows.map(([, state]) => state))
+    }))
 
   test("has to be signed where its client said so, and is taken then", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const by = yield* signingClient(world, signer, { require_signed_request_object: true })
-          const bare = yield* pushSigned(world, by)
-          expect([bare.status, lastReason(world)]).toEqual([400, "InvalidRequest request_unsigned"])
-          const signed = yield* pushSigned(world, by, { client_id: by.id, request: yield* objectOf(by) })
-          expect(signed.status).toBe(201)
-          expect((yield* visit(world, visitTarget(by, uriOf(signed)))).status).toBe(200)
-        }),
+      function* (world) {
+        const by = yield* signingClient(world, signer, { require_signed_request_object: true })
+        const bare = yield* pushSigned(world, by)
+        expect([bare.status, lastReason(world)]).toEqual([400, "InvalidRequest request_unsigned"])
+        const signed = yield* pushSigned(world, by, { client_id: by.id, request: yield* objectOf(by) })
+        expect(signed.status).toBe(201)
+        expect((yield* visit(world, visitTarget(by, uriOf(signed)))).status).toBe(200)
+      },
       { signatures: realSignatures }
     ))
 
   test("is put off where its id is taken, which no client is to be told", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { client: _, ...waiting } = theWaiting
-        const requests = { ...world.services.requests, insert: () => Effect.fail(new Conflict()) }
-        const call = { workspace: theWorkspace, now: t0 } as never
-        const asked = { ...waiting, client: { id: client } } as never
-        expect(yield* Effect.flip(pushRequest({ ...world.services, requests }, call, asked))).toMatchObject({
-          _tag: "StorageUnavailable",
-          outcome: "not_done"
-        })
+    inWorld(function* (world) {
+      const { client: _, ...waiting } = theWaiting
+      const requests = { ...world.services.requests, insert: () => Effect.fail(new Conflict()) }
+      const call = { workspace: theWorkspace, now: t0 } as never
+      const asked = { ...waiting, client: { id: client } } as never
+      expect(yield* Effect.flip(pushRequest({ ...world.services, requests }, call, asked))).toMatchObject({
+        _tag: "StorageUnavailable",
+        outcome: "not_done"
       })
-    ))
+    }))
 
   test("names its client in its credentials alone, or there and in the form, and no other", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const by = yield* provenClient(world, { token_endpoint_auth_method: "client_secret_basic" })
-        const other = yield* provenClient(world)
-        const basic = `Basic ${btoa(`${by.id}:${by.secret}`)}`
-        for (const [named, status] of [
-          [undefined, 201],
-          [by.id, 201],
-          [other.id, 400]
-        ] as const) {
-          const answer = yield* world.send("POST", "/oauth/par", {
-            headers: { ...formHeaders, authorization: basic },
-            body: form({ ...askedBy(by), client_id: named })
-          })
-          expect([named, answer.status]).toEqual([named, status])
-          if (status === 201) expect((yield* visit(world, visitTarget(by, uriOf(answer)))).status).toBe(200)
-        }
-        expect(yield* keptOf(world, other)).toEqual([])
-      })
-    ))
+    inWorld(function* (world) {
+      const by = yield* provenClient(world, { token_endpoint_auth_method: "client_secret_basic" })
+      const other = yield* provenClient(world)
+      const basic = `Basic ${btoa(`${by.id}:${by.secret}`)}`
+      for (const [named, status] of [
+        [undefined, 201],
+        [by.id, 201],
+        [other.id, 400]
+      ] as const) {
+        const answer = yield* world.send("POST", "/oauth/par", {
+          headers: { ...formHeaders, authorization: basic },
+          body: form({ ...askedBy(by), client_id: named })
+        })
+        expect([named, answer.status]).toEqual([named, status])
+        if (status === 201) expect((yield* visit(world, visitTarget(by, uriOf(answer)))).status).toBe(200)
+      }
+      expect(yield* keptOf(world, other)).toEqual([])
+    }))
 
   test("is kept as far as it has 8 KiB, and no byte more", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const by = yield* provenClient(world)
-        const longest = Effect.map(keptOf(world, by), (records) =>
-          Math.max(
-            ...records.map(({ body }) => {
-              const { _by, _v, ...waiting } = Object(body)
-              return JSON.stringify(waiting).length
-            })
-          )
+    inWorld(function* (world) {
+      const by = yield* provenClient(world)
+      const longest = Effect.map(keptOf(world, by), (records) =>
+        Math.max(
+          ...records.map(({ body }) => {
+            const { _by, _v, ...waiting } = Object(body)
+            return JSON.stringify(waiting).length
+          })
         )
-        yield* push(world, by, { state: "s" })
-        const most = 8 * 1024 - (yield* longest) + 1
-        const more = yield* push(world, by, { state: "s".repeat(most + 1) })
-        expect([more.status, lastReason(world)]).toEqual([400, "InvalidRequest request_too_long"])
-        expect((yield* push(world, by, { state: "s".repeat(most) })).status).toBe(201)
-        expect(yield* longest).toBe(8 * 1024)
-      })
-    ))
+      )
+      yield* push(world, by, { state: "s" })
+      const most = 8 * 1024 - (yield* longest) + 1
+      const more = yield* push(world, by, { state: "s".repeat(most + 1) })
+      expect([more.status, lastReason(world)]).toEqual([400, "InvalidRequest request_too_long"])
+      expect((yield* push(world, by, { state: "s".repeat(most) })).status).toBe(201)
+      expect(yield* longest).toBe(8 * 1024)
+    }))
 
   test("is kept with its key and its resources, and says nothing that it was not asked", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const by = yield* provenClient(world)
-        const rest = `${theWorkspace.issuer}/rest`
-        const jkt = digestOf("key")
-        yield* push(world, by, { scope: undefined, dpop_jkt: jkt, resource: rest })
-        const records = yield* keptOf(world, by)
-        const { _by, _tag, _v, challenge, client, expiresAt, id, pushed, to, ...asked } = Object(records[0]?.body)
-        expect(asked).toEqual({
-          scope: ["api"],
-          scopeByDefault: true,
-          resources: [rest],
-          binding: { thumbprint: jkt }
-        })
+    inWorld(function* (world) {
+      const by = yield* provenClient(world)
+      const rest = `${theWorkspace.issuer}/rest`
+      const jkt = digestOf("key")
+      yield* push(world, by, { scope: undefined, dpop_jkt: jkt, resource: rest })
+      const records = yield* keptOf(world, by)
+      const { _by, _tag, _v, challenge, client, expiresAt, id, pushed, to, ...asked } = Object(records[0]?.body)
+      expect(asked).toEqual({
+        scope: ["api"],
+        scopeByDefault: true,
+        resources: [rest],
+        binding: { thumbprint: jkt }
       })
-    ))
+    }))
 
   test("is kept for its client, until a browser comes and for as long as it may read", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const by = yield* provenClient(world)
-        const answer = yield* push(world, by, { client_id: by.id, prompt: "consent", place_hint: "acme" })
-        expect<unknown>(jsonOf(answer)).toEqual({ request_uri: expect.any(String), expires_in: 60 })
-        const records = yield* keptOf(world, by)
-        const { pushedTtl, consentTtl } = world.services.policy
-        expect<unknown>(records.map(({ body }) => body)).toEqual([
-          {
-            _v: 3,
-            _by: "push",
-            _tag: "Waiting",
-            id: expect.stringMatching(/^[\w-]{22}$/),
-            client: by.id,
-            expiresAt: t0 + pushedTtl + consentTtl,
-            to: { _tag: "Redirect", target: redirectUri, state: "st" },
-            pushed: { until: t0 + pushedTtl },
-            scope: ["api"],
-            scopeByDefault: false,
-            resources: null,
-            challenge: expect.any(String),
-            prompt: ["consent"],
-            placeHint: "acme"
-          }
-        ])
-      })
-    ))
+    inWorld(function* (world) {
+      const by = yield* provenClient(world)
+      const answer = yield* push(world, by, { client_id: by.id, prompt: "consent", place_hint: "acme" })
+      expect<unknown>(jsonOf(answer)).toEqual({ request_uri: expect.any(String), expires_in: 60 })
+      const records = yield* keptOf(world, by)
+      const { pushedTtl, consentTtl } = world.services.policy
+      expect<unknown>(records.map(({ body }) => body)).toEqual([
+        {
+          _v: 3,
+          _by: "push",
+          _tag: "Waiting",
+          id: expect.stringMatching(/^[\w-]{22}$/),
+          client: by.id,
+          expiresAt: t0 + pushedTtl + consentTtl,
+          to: { _tag: "Redirect", target: redirectUri, state: "st" },
+          pushed: { until: t0 + pushedTtl },
+          scope: ["api"],
+          scopeByDefault: false,
+          resources: null,
+          challenge: expect.any(String),
+          prompt: ["consent"],
+          placeHint: "acme"
+        }
+      ])
+    }))
 })

@@ -7,10 +7,10 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
-import { inWorld, type World, type WorldOptions } from "../given/World.ts"
+import { inWorld, type Steps, type World, type WorldOptions } from "../given/World.ts"
 
 /** A world whose server has settings. Names that begin with `owner` are owners. */
-export const inSettings = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}) =>
+export const inSettings = <A>(body: (world: World) => Steps<A>, options: WorldOptions = {}) =>
   inWorld(body, { ...options, endpoints: settingsEndpoints() })
 
 export type Section = "apps" | "keys" | "clients" | "resources" | "documents" | "issuers"

@@ -92,113 +92,103 @@ const guarded: Record<string, (house: Lived) => readonly [string, Readonly<Recor
 describe("a session's cookie alone", () => {
   for (const [what, formOf] of Object.entries(guarded)) {
     test(`never ${what}: the password is asked for, and the form goes on as it was typed`, () =>
-      inHouse(
-        Effect.fnUntraced(function* (house) {
-          const before = yield* lived(house)
-          const [at, fields] = formOf(before)
-          const noted = changes(house)
-          const asked = yield* send(before.owner, at, fields)
-          expect([asked.status, pageName(asked), noticeOn(asked)]).toEqual([403, "confirm-password", undefined])
-          expect(changes(house)).toEqual(noted)
-          expect(asked.body).toContain(`<form method="post" action="${at}">`)
-          // For what fills passwords in, and against a page that opened this one.
-          expect(asked.body).toMatch(/<input[^>]* type="password"[^>]* autocomplete="current-password"[^>]* autofocus/)
-          expect(header(asked, "cross-origin-opener-policy")).toBe("same-origin")
-          // A person who does not go on is back at the page of that section.
-          expect(asked.body).toMatch(new RegExp(`<p class="aside"><a href="${at}">`))
-          const { csrf = "", ...kept } = hiddenFields(asked.body)
-          expect(kept).toEqual(fields)
+      inHouse(function* (house) {
+        const before = yield* lived(house)
+        const [at, fields] = formOf(before)
+        const noted = changes(house)
+        const asked = yield* send(before.owner, at, fields)
+        expect([asked.status, pageName(asked), noticeOn(asked)]).toEqual([403, "confirm-password", undefined])
+        expect(changes(house)).toEqual(noted)
+        expect(asked.body).toContain(`<form method="post" action="${at}">`)
+        // For what fills passwords in, and against a page that opened this one.
+        expect(asked.body).toMatch(/<input[^>]* type="password"[^>]* autocomplete="current-password"[^>]* autofocus/)
+        expect(header(asked, "cross-origin-opener-policy")).toBe("same-origin")
+        // A person who does not go on is back at the page of that section.
+        expect(asked.body).toMatch(new RegExp(`<p class="aside"><a href="${at}">`))
+        const { csrf = "", ...kept } = hiddenFields(asked.body)
+        expect(kept).toEqual(fields)
 
-          const wrong = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: "not it" })
-          expect([wrong.status, pageName(wrong), noticeOn(wrong)]).toEqual([403, "confirm-password", "problem"])
-          expect(hiddenFields(wrong.body)).toEqual({ ...fields, csrf })
-          const [title, titleOfWrong] = [titleOf(asked), titleOf(wrong)]
-          expect(title?.trim().length).toBeGreaterThan(0)
-          expect(titleOfWrong).not.toBe(title)
-          expect(changes(house)).toEqual(noted)
-          expect(house.audit.at(-1)?.event).toMatchObject({
-            _tag: "AccountRefused",
-            change: "confirmed",
-            reason: "wrong_password",
-            account: before.ada,
-            by: before.ada
-          })
-
-          const done = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: password })
-          expect(done.status).toBeLessThan(400)
-          expect(changes(house).length).toBeGreaterThan(noted.length)
-          expect(JSON.stringify([header(done, "location") ?? "", house.log, house.audit])).not.toContain(password)
-          expect(done.body).not.toContain(password)
+        const wrong = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: "not it" })
+        expect([wrong.status, pageName(wrong), noticeOn(wrong)]).toEqual([403, "confirm-password", "problem"])
+        expect(hiddenFields(wrong.body)).toEqual({ ...fields, csrf })
+        const [title, titleOfWrong] = [titleOf(asked), titleOf(wrong)]
+        expect(title?.trim().length).toBeGreaterThan(0)
+        expect(titleOfWrong).not.toBe(title)
+        expect(changes(house)).toEqual(noted)
+        expect(house.audit.at(-1)?.event).toMatchObject({
+          _tag: "AccountRefused",
+          change: "confirmed",
+          reason: "wrong_password",
+          account: before.ada,
+          by: before.ada
         })
-      ))
+
+        const done = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: password })
+        expect(done.status).toBeLessThan(400)
+        expect(changes(house).length).toBeGreaterThan(noted.length)
+        expect(JSON.stringify([header(done, "location") ?? "", house.log, house.audit])).not.toContain(password)
+        expect(done.body).not.toContain(password)
+      }))
   }
 
   test("is asked again where the password is empty, and nothing is tried", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { owner } = yield* lived(house)
-        const verified = house.hashed.verify
-        const answer = yield* send(owner, keys, { ...newKey, confirm_password: "" })
-        expect([answer.status, pageName(answer), noticeOn(answer)]).toEqual([403, "confirm-password", undefined])
-        expect(house.hashed.verify).toBe(verified)
-      })
-    ))
+    inHouse(function* (house) {
+      const { owner } = yield* lived(house)
+      const verified = house.hashed.verify
+      const answer = yield* send(owner, keys, { ...newKey, confirm_password: "" })
+      expect([answer.status, pageName(answer), noticeOn(answer)]).toEqual([403, "confirm-password", undefined])
+      expect(house.hashed.verify).toBe(verified)
+    }))
 
   test("is enough to take access away from what is stolen", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { invitation, key, owner } = yield* lived(house)
-        const revoked = yield* send(owner, keys, { action: "revoke", id: key })
-        expect(header(revoked, "location")).toBe(`${keys}?done=key-revoked`)
-        const withdrawn = yield* send(owner, members, { action: "withdraw", id: invitation })
-        expect(header(withdrawn, "location")).toBe(`${members}?done=withdraw`)
-      })
-    ))
+    inHouse(function* (house) {
+      const { invitation, key, owner } = yield* lived(house)
+      const revoked = yield* send(owner, keys, { action: "revoke", id: key })
+      expect(header(revoked, "location")).toBe(`${keys}?done=key-revoked`)
+      const withdrawn = yield* send(owner, members, { action: "withdraw", id: invitation })
+      expect(header(withdrawn, "location")).toBe(`${members}?done=withdraw`)
+    }))
 })
 
 describe("a password that was given", () => {
   test("counts for five minutes in its session, for every form, and in no other session", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const owner = yield* signedIn(house)
-        const elsewhere = yield* signedIn(house)
-        yield* TestClock.adjust("299 seconds")
-        expect(shownOn(yield* send(owner, keys, newKey))).not.toBe("")
-        yield* TestClock.adjust("1 second")
-        expect(pageName(yield* send(owner, keys, newKey))).toBe("confirm-password")
+    inHouse(function* (house) {
+      yield* addAccount(house)
+      const owner = yield* signedIn(house)
+      const elsewhere = yield* signedIn(house)
+      yield* TestClock.adjust("299 seconds")
+      expect(shownOn(yield* send(owner, keys, newKey))).not.toBe("")
+      yield* TestClock.adjust("1 second")
+      expect(pageName(yield* send(owner, keys, newKey))).toBe("confirm-password")
 
-        const confirmed = yield* send(owner, keys, { ...newKey, confirm_password: password })
-        expect(shownOn(confirmed)).not.toBe("")
-        yield* TestClock.adjust("299 seconds")
-        expect(shownOn(yield* send(owner, keys, newKey))).not.toBe("")
-        expect((yield* send(owner, members, { action: "invite", email: "", role: "member" })).status).toBe(200)
-        expect(pageName(yield* send(elsewhere, keys, newKey))).toBe("confirm-password")
-        yield* TestClock.adjust("1 second")
-        expect(pageName(yield* send(owner, keys, newKey))).toBe("confirm-password")
-      })
-    ))
+      const confirmed = yield* send(owner, keys, { ...newKey, confirm_password: password })
+      expect(shownOn(confirmed)).not.toBe("")
+      yield* TestClock.adjust("299 seconds")
+      expect(shownOn(yield* send(owner, keys, newKey))).not.toBe("")
+      expect((yield* send(owner, members, { action: "invite", email: "", role: "member" })).status).toBe(200)
+      expect(pageName(yield* send(elsewhere, keys, newKey))).toBe("confirm-password")
+      yield* TestClock.adjust("1 second")
+      expect(pageName(yield* send(owner, keys, newKey))).toBe("confirm-password")
+    }))
 
   test("counts for nothing beside a form of another page, or once the session has ended", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        const { owner } = yield* lived(house)
-        const verified = house.hashed.verify
-        const fields = { ...newKey, confirm_password: password }
-        const forged = yield* owner.send("POST", keys, { ...fields, csrf: "forged" })
-        expect([forged.status, pageName(forged)]).toEqual([403, "error-form-expired"])
-        const { csrf = "" } = hiddenFields((yield* owner.get(keys)).body)
-        yield* owner.send("POST", "/logout", { csrf })
-        const late = yield* owner.send("POST", keys, { ...fields, csrf })
-        expect(header(late, "location")).toStartWith("/login?")
-        expect(house.hashed.verify).toBe(verified)
-      })
-    ))
+    inHouse(function* (house) {
+      const { owner } = yield* lived(house)
+      const verified = house.hashed.verify
+      const fields = { ...newKey, confirm_password: password }
+      const forged = yield* owner.send("POST", keys, { ...fields, csrf: "forged" })
+      expect([forged.status, pageName(forged)]).toEqual([403, "error-form-expired"])
+      const { csrf = "" } = hiddenFields((yield* owner.get(keys)).body)
+      yield* owner.send("POST", "/logout", { csrf })
+      const late = yield* owner.send("POST", keys, { ...fields, csrf })
+      expect(header(late, "location")).toStartWith("/login?")
+      expect(house.hashed.verify).toBe(verified)
+    }))
 
   test("is guessed as slowly as at the sign-in", () => {
     const { limiter, taken } = watchedLimiter()
     return inHouse(
-      Effect.fnUntraced(function* (house) {
+      function* (house) {
         const { owner } = yield* lived(house)
         taken.splice(0)
         const guess = (confirm_password: string) => send(owner, keys, { ...newKey, confirm_password })
@@ -211,7 +201,7 @@ describe("a password that was given", () => {
         expect(taken.map((key) => key.split(" ", 1)[0])).toEqual(Array(6).fill("account"))
         yield* TestClock.adjust("1 second")
         expect(shownOn(yield* guess(password))).not.toBe("")
-      }),
+      },
       { limiter }
     )
   })

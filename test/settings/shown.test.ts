@@ -29,71 +29,68 @@ const counting = () => {
 test("a page of settings reads one list, and of it no more than it shows and the one that tells of a next page", () => {
   const { listed, store } = counting()
   return inSettings(
-    (world) =>
-      Effect.gen(function* () {
-        for (let n = 0; n < 2 * shownMost; n++) {
-          const client = yield* registerClient(world, { client_name: `Client ${n}` })
-          yield* signInToApp(world, client, {}, "owner")
-          yield* createKey(world.services, byOwner(world), { name: `Key ${n}`, lasts: undefined })
-        }
-        for (const section of sections.filter((one) => !["resources", "documents", "issuers"].includes(one))) {
-          listed.length = 0
-          for (const verb of Object.values(world.calls)) verb.length = 0
-          const page = yield* look(world, "owner", section)
-          expect(idsOn(page)).toHaveLength(shownMost)
-          // Grants of one application are shown as one, so more of them are looked at.
-          expect(listed).toEqual([section === "apps" ? 2 * shownMost : shownMost + 1])
-          // The last use of each, and for an application its client.
-          expect(world.calls.get.length).toBeLessThanOrEqual(2 * (shownMost + 1))
-        }
+    function* (world) {
+      for (let n = 0; n < 2 * shownMost; n++) {
+        const client = yield* registerClient(world, { client_name: `Client ${n}` })
+        yield* signInToApp(world, client, {}, "owner")
+        yield* createKey(world.services, byOwner(world), { name: `Key ${n}`, lasts: undefined })
+      }
+      for (const section of sections.filter((one) => !["resources", "documents", "issuers"].includes(one))) {
         listed.length = 0
-        expect((yield* world.send("GET", "/", { as: "owner" })).status).toBe(200)
-        expect(listed).toEqual([])
-      }),
+        for (const verb of Object.values(world.calls)) verb.length = 0
+        const page = yield* look(world, "owner", section)
+        expect(idsOn(page)).toHaveLength(shownMost)
+        // Grants of one application are shown as one, so more of them are looked at.
+        expect(listed).toEqual([section === "apps" ? 2 * shownMost : shownMost + 1])
+        // The last use of each, and for an application its client.
+        expect(world.calls.get.length).toBeLessThanOrEqual(2 * (shownMost + 1))
+      }
+      listed.length = 0
+      expect((yield* world.send("GET", "/", { as: "owner" })).status).toBe(200)
+      expect(listed).toEqual([])
+    },
     { store }
   )
 })
 
 test("a form of a later page leads back to that page", () =>
-  inSettings((world) =>
-    Effect.gen(function* () {
-      for (let n = 0; n < 2 * shownMost; n++) {
-        const client = yield* registerClient(world, { client_name: `Client ${n}` })
-        yield* signInToApp(world, client, {}, "owner")
-        yield* createKey(world.services, byOwner(world), { name: `Key ${n}`, lasts: undefined })
-        yield* blockClientHost(world.services, byOwner(world), world.workspace, `host-${n}.example`)
-      }
-      const acts = [
-        ["keys", "revoke", "id"],
-        ["apps", "revoke", "id"],
-        ["clients", "delete", "id"],
-        ["clients", "enable", "id", "?q=client"],
-        ["documents", "unblock", "host"]
-      ] as const
-      for (const [section, action, field, query = ""] of acts) {
-        const listed = (page: HttpResponse) =>
-          new Set(
-            [...page.body.matchAll(new RegExp(`name="${field}" value="([^"]*)"`, "g"))].map(([, value = ""]) => value)
-          )
-        const second = nextOf(yield* look(world, "owner", section, query)) ?? expect.unreachable()
-        const page = yield* world.send("GET", second, { as: "owner" })
-        // As the page has it.
-        const [, address = ""] = /<form method="post" action="([^"]*)" class="confirm-body">/.exec(page.body) ?? []
-        const [, asked = ""] = address.replaceAll("&amp;", "&").split("?")
-        const [one = "", ...others] = listed(page)
-        const answer = yield* post(world, "owner", section, { action, [field]: one }, `?${asked}`)
-        const back = yield* follow(world, "owner", answer)
-        expect([section, noticeOn(back)]).toEqual([section, "done"])
-        const left = action === "enable" ? [one, ...others] : others
-        expect([section, ...listed(back)].slice(0, shownMost)).toEqual([section, ...left].slice(0, shownMost))
-      }
-    })
-  ))
+  inSettings(function* (world) {
+    for (let n = 0; n < 2 * shownMost; n++) {
+      const client = yield* registerClient(world, { client_name: `Client ${n}` })
+      yield* signInToApp(world, client, {}, "owner")
+      yield* createKey(world.services, byOwner(world), { name: `Key ${n}`, lasts: undefined })
+      yield* blockClientHost(world.services, byOwner(world), world.workspace, `host-${n}.example`)
+    }
+    const acts = [
+      ["keys", "revoke", "id"],
+      ["apps", "revoke", "id"],
+      ["clients", "delete", "id"],
+      ["clients", "enable", "id", "?q=client"],
+      ["documents", "unblock", "host"]
+    ] as const
+    for (const [section, action, field, query = ""] of acts) {
+      const listed = (page: HttpResponse) =>
+        new Set(
+          [...page.body.matchAll(new RegExp(`name="${field}" value="([^"]*)"`, "g"))].map(([, value = ""]) => value)
+        )
+      const second = nextOf(yield* look(world, "owner", section, query)) ?? expect.unreachable()
+      const page = yield* world.send("GET", second, { as: "owner" })
+      // As the page has it.
+      const [, address = ""] = /<form method="post" action="([^"]*)" class="confirm-body">/.exec(page.body) ?? []
+      const [, asked = ""] = address.replaceAll("&amp;", "&").split("?")
+      const [one = "", ...others] = listed(page)
+      const answer = yield* post(world, "owner", section, { action, [field]: one }, `?${asked}`)
+      const back = yield* follow(world, "owner", answer)
+      expect([section, noticeOn(back)]).toEqual([section, "done"])
+      const left = action === "enable" ? [one, ...others] : others
+      expect([section, ...listed(back)].slice(0, shownMost)).toEqual([section, ...left].slice(0, shownMost))
+    }
+  }))
 
 test("so does a page about accounts, and that of members the open invitations, all of which it shows", () => {
   const { listed, storage } = counting()
   return inHouse(
-    Effect.fnUntraced(function* (house) {
+    function* (house) {
       const ada = yield* addAccount(house)
       const browser = new Browser(house)
       yield* browser.signIn()
@@ -114,7 +111,7 @@ test("so does a page about accounts, and that of members the open invitations, a
         expect([section, page.status, nextOf(page) === undefined]).toEqual([section, 200, false])
         expect(page.body.split('<li class="row">').length - 1 - invitations).toBeLessThanOrEqual(shownMost + 1)
       }
-    }),
+    },
     { storage }
   )
 })
@@ -123,43 +120,41 @@ const marksOn = (page: HttpResponse) => idsOn(page).filter((id) => id !== "")
 const isHere = (page: HttpResponse) => page.body.split("This browser").length - 1
 
 test("the browser that asks is on the first page of all, each other one on one page, and all of them end at once", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      const ada = yield* addAccount(house)
-      const { sessions } = house.accounts
-      const now = yield* currentInstant
-      for (let n = 0; n < 3 * shownMost; n++) {
-        // Some of them are over, or began before the last change of the account.
-        const { epoch } = ada
-        yield* sessions.start(house.workspace.id, n % 5 === 0 ? { ...ada, epoch: epoch - 1 } : ada, later(now, -n))
-      }
-      const here = new Browser(house)
-      yield* here.signIn()
-      const live = yield* liveSessions(sessions, house.workspace.id, ada, now)
-      const lastUsed = new Map(live.map((session) => [sessionMark(session), lastUseOf(session)]))
-      const pages: Array<HttpResponse> = []
-      for (
-        let next: string | undefined = "/settings/sessions";
-        next !== undefined;
-        next = nextOf(pages.at(-1) ?? expect.unreachable())
-      ) {
-        pages.push(yield* here.get(next))
-      }
-      expect(pages.map(isHere)).toEqual(pages.map((_, at) => (at === 0 ? 1 : 0)))
-      expect(pages[0]?.body.indexOf("This browser")).toBeLessThan(pages[0]?.body.indexOf("<details") ?? 0)
-      const marks = pages.map(marksOn)
-      expect(marks.every((page) => page.length <= shownMost)).toBe(true)
-      for (const page of marks) {
-        const times = page.map((mark) => lastUsed.get(mark) ?? 0)
-        expect(times).toEqual(times.toSorted((one, other) => other - one))
-      }
-      const shown = marks.flat()
-      expect(new Set(shown).size).toBe(shown.length)
-      expect(shown).toHaveLength(live.length - 1)
-      expect(shown.every((mark) => lastUsed.has(mark))).toBe(true)
-      const answer = yield* here.submit("/settings/sessions", { action: "end-others" })
-      expect(answer.status).toBe(303)
-      expect(yield* liveSessions(sessions, house.workspace.id, ada, now)).toHaveLength(1)
-      expect(yield* isSignedIn(here)).toBe(true)
-    })
-  ))
+  inHouse(function* (house) {
+    const ada = yield* addAccount(house)
+    const { sessions } = house.accounts
+    const now = yield* currentInstant
+    for (let n = 0; n < 3 * shownMost; n++) {
+      // Some of them are over, or began before the last change of the account.
+      const { epoch } = ada
+      yield* sessions.start(house.workspace.id, n % 5 === 0 ? { ...ada, epoch: epoch - 1 } : ada, later(now, -n))
+    }
+    const here = new Browser(house)
+    yield* here.signIn()
+    const live = yield* liveSessions(sessions, house.workspace.id, ada, now)
+    const lastUsed = new Map(live.map((session) => [sessionMark(session), lastUseOf(session)]))
+    const pages: Array<HttpResponse> = []
+    for (
+      let next: string | undefined = "/settings/sessions";
+      next !== undefined;
+      next = nextOf(pages.at(-1) ?? expect.unreachable())
+    ) {
+      pages.push(yield* here.get(next))
+    }
+    expect(pages.map(isHere)).toEqual(pages.map((_, at) => (at === 0 ? 1 : 0)))
+    expect(pages[0]?.body.indexOf("This browser")).toBeLessThan(pages[0]?.body.indexOf("<details") ?? 0)
+    const marks = pages.map(marksOn)
+    expect(marks.every((page) => page.length <= shownMost)).toBe(true)
+    for (const page of marks) {
+      const times = page.map((mark) => lastUsed.get(mark) ?? 0)
+      expect(times).toEqual(times.toSorted((one, other) => other - one))
+    }
+    const shown = marks.flat()
+    expect(new Set(shown).size).toBe(shown.length)
+    expect(shown).toHaveLength(live.length - 1)
+    expect(shown.every((mark) => lastUsed.has(mark))).toBe(true)
+    const answer = yield* here.submit("/settings/sessions", { action: "end-others" })
+    expect(answer.status).toBe(303)
+    expect(yield* liveSessions(sessions, house.workspace.id, ada, now)).toHaveLength(1)
+    expect(yield* isSignedIn(here)).toBe(true)
+  }))

@@ -26,39 +26,35 @@ describe("client documents", () => {
     ["none", "claude.ai", []],
     ["some", " claude.ai, *.Example.com  claude.ai", ["claude.ai", "*.example.com"]]
   ] as const)("are taken as an owner says: %s %s", (takes, hosts, taken) =>
-    inSettings((world) =>
-      Effect.gen(function* () {
-        const answer = yield* take(world, takes, hosts)
-        expect(noticeOn(yield* follow(world, "owner", answer))).toBe("done")
-        expect((yield* now(world)).ownersDocuments).toEqual(taken)
-        const shown = typeof taken === "string" ? "" : taken.join(" ")
-        expect(typedOn(yield* look(world, "owner", "documents"))).toEqual({ takes, hosts: shown, host: "" })
-        expect(events(world)).toContain("ClientDocumentsChanged")
-        // Where the form says nothing that there is, none are.
-        yield* take(world, "constructor", "claude.ai")
-        expect((yield* now(world)).ownersDocuments).toEqual([])
-      })
-    )
+    inSettings(function* (world) {
+      const answer = yield* take(world, takes, hosts)
+      expect(noticeOn(yield* follow(world, "owner", answer))).toBe("done")
+      expect((yield* now(world)).ownersDocuments).toEqual(taken)
+      const shown = typeof taken === "string" ? "" : taken.join(" ")
+      expect(typedOn(yield* look(world, "owner", "documents"))).toEqual({ takes, hosts: shown, host: "" })
+      expect(events(world)).toContain("ClientDocumentsChanged")
+      // Where the form says nothing that there is, none are.
+      yield* take(world, "constructor", "claude.ai")
+      expect((yield* now(world)).ownersDocuments).toEqual([])
+    })
   )
 
   test("are not taken of any host where other hosts were typed than those that stood there", () =>
-    inSettings((world) =>
-      Effect.gen(function* () {
-        const unclear = Effect.fnUntraced(function* (hosts: string) {
-          const answer = yield* take(world, "any", hosts)
-          expect([answer.status, fieldProblems(answer)]).toEqual([400, ["hosts"]])
-          expect(typedOn(answer)).toEqual({ takes: "any", hosts, host: "" })
-        })
-        yield* unclear("claude.ai")
-        expect((yield* now(world)).ownersDocuments).toBeUndefined()
-        yield* take(world, "some", "claude.ai *.example.com")
-        yield* unclear("claude.ai")
-        expect((yield* now(world)).ownersDocuments).toEqual(["claude.ai", "*.example.com"])
-        // The choice alone was changed.
-        expect((yield* take(world, "any", "claude.ai *.example.com")).status).toBe(303)
-        expect((yield* now(world)).ownersDocuments).toBe("any")
+    inSettings(function* (world) {
+      const unclear = Effect.fnUntraced(function* (hosts: string) {
+        const answer = yield* take(world, "any", hosts)
+        expect([answer.status, fieldProblems(answer)]).toEqual([400, ["hosts"]])
+        expect(typedOn(answer)).toEqual({ takes: "any", hosts, host: "" })
       })
-    ))
+      yield* unclear("claude.ai")
+      expect((yield* now(world)).ownersDocuments).toBeUndefined()
+      yield* take(world, "some", "claude.ai *.example.com")
+      yield* unclear("claude.ai")
+      expect((yield* now(world)).ownersDocuments).toEqual(["claude.ai", "*.example.com"])
+      // The choice alone was changed.
+      expect((yield* take(world, "any", "claude.ai *.example.com")).status).toBe(303)
+      expect((yield* now(world)).ownersDocuments).toBe("any")
+    }))
 
   test.each([
     ["some", ""],
@@ -66,43 +62,39 @@ describe("client documents", () => {
     ["some", "claude.ai <script>"],
     ["some", "a".repeat(65_000)]
   ])("are not taken of what is no host: %s %#", (takes, hosts) =>
-    inSettings((world) =>
-      Effect.gen(function* () {
-        const answer = yield* take(world, takes, hosts)
-        expect([answer.status, fieldProblems(answer)]).toEqual([400, ["hosts"]])
-        expect(typedOn(answer)).toEqual({ takes, hosts: hosts.slice(0, 4096), host: "" })
-        expect(answer.body).not.toContain("<script>")
-        expect((yield* now(world)).ownersDocuments).toBeUndefined()
-      })
-    )
+    inSettings(function* (world) {
+      const answer = yield* take(world, takes, hosts)
+      expect([answer.status, fieldProblems(answer)]).toEqual([400, ["hosts"]])
+      expect(typedOn(answer)).toEqual({ takes, hosts: hosts.slice(0, 4096), host: "" })
+      expect(answer.body).not.toContain("<script>")
+      expect((yield* now(world)).ownersDocuments).toBeUndefined()
+    })
   )
 
   test("are taken of no host that is blocked, page by page, until it is unblocked", () =>
-    inSettings((world) =>
-      Effect.gen(function* () {
-        expect(emptyList(yield* look(world, "owner", "documents"))).toBe("none")
-        const block = (host: string) => post(world, "owner", "documents", { action: "block", host })
-        expect(noticeOn(yield* follow(world, "owner", yield* block(" Evil.example ")))).toBe("done")
-        expect(yield* world.services.openings.blockedHosts(world.workspace.id)).toEqual(["evil.example"])
-        const wrong = yield* block("https://evil.example/x")
-        expect([wrong.status, fieldProblems(wrong)]).toEqual([400, ["host"]])
-        expect(typedOn(wrong)).toEqual({ takes: "any", hosts: "", host: "https://evil.example/x" })
-        expect(typedOn(yield* block("/".repeat(5000))).host).toBe("/".repeat(4096))
-        yield* world.services.openings.block(yield* now(world), (hosts) => [
-          ...hosts,
-          ...Array.from({ length: 30 }, (_, index) => `h${index}.example`)
-        ])
-        expect(yield* allPages(world, "owner", "documents")).toHaveLength(2)
-        const unblock = post(world, "owner", "documents", { action: "unblock", host: "evil.example" })
-        expect(header(yield* unblock, "location")).toEndWith("done=host-unblocked")
-        expect(header(yield* unblock, "location")).toEndWith("done=host-gone")
-        yield* world.services.openings.block(yield* now(world), () =>
-          Array.from({ length: mostHosts }, (_, index) => `h${index}.example`)
-        )
-        const full = yield* block("evil.example")
-        expect([full.status, fieldProblems(full)]).toEqual([400, ["host"]])
-      })
-    ))
+    inSettings(function* (world) {
+      expect(emptyList(yield* look(world, "owner", "documents"))).toBe("none")
+      const block = (host: string) => post(world, "owner", "documents", { action: "block", host })
+      expect(noticeOn(yield* follow(world, "owner", yield* block(" Evil.example ")))).toBe("done")
+      expect(yield* world.services.openings.blockedHosts(world.workspace.id)).toEqual(["evil.example"])
+      const wrong = yield* block("https://evil.example/x")
+      expect([wrong.status, fieldProblems(wrong)]).toEqual([400, ["host"]])
+      expect(typedOn(wrong)).toEqual({ takes: "any", hosts: "", host: "https://evil.example/x" })
+      expect(typedOn(yield* block("/".repeat(5000))).host).toBe("/".repeat(4096))
+      yield* world.services.openings.block(yield* now(world), (hosts) => [
+        ...hosts,
+        ...Array.from({ length: 30 }, (_, index) => `h${index}.example`)
+      ])
+      expect(yield* allPages(world, "owner", "documents")).toHaveLength(2)
+      const unblock = post(world, "owner", "documents", { action: "unblock", host: "evil.example" })
+      expect(header(yield* unblock, "location")).toEndWith("done=host-unblocked")
+      expect(header(yield* unblock, "location")).toEndWith("done=host-gone")
+      yield* world.services.openings.block(yield* now(world), () =>
+        Array.from({ length: mostHosts }, (_, index) => `h${index}.example`)
+      )
+      const full = yield* block("evil.example")
+      expect([full.status, fieldProblems(full)]).toEqual([400, ["host"]])
+    }))
 
   test("are told with what the server takes at most, which is less where the workspace takes less", async () => {
     const said = new Set<string>()
@@ -118,13 +110,12 @@ describe("client documents", () => {
     ] as const) {
       const given = { ...theWorkspace, ...(own === undefined ? {} : { clientDocuments: own }) }
       await inSettings(
-        (world) =>
-          Effect.gen(function* () {
-            const { body } = yield* look(world, "owner", "documents")
-            const [, hint = ""] = /id="takes-hint">([\s\S]*?)<\/p>/.exec(body) ?? []
-            expect(/<code>(.*)<\/code>/.exec(hint)?.[1]).toBe(hosts)
-            said.add(hint)
-          }),
+        function* (world) {
+          const { body } = yield* look(world, "owner", "documents")
+          const [, hint = ""] = /id="takes-hint">([\s\S]*?)<\/p>/.exec(body) ?? []
+          expect(/<code>(.*)<\/code>/.exec(hint)?.[1]).toBe(hosts)
+          said.add(hint)
+        },
         {
           workspaces: [given],
           resolve: () => given,
@@ -140,14 +131,12 @@ describe("client documents", () => {
   })
 
   test.each(["documents", "issuers"] as const)("a form without an action does nothing: %s", (section) =>
-    inSettings((world) =>
-      Effect.gen(function* () {
-        for (const action of [undefined, "constructor", "toString"]) {
-          expect((yield* post(world, "owner", section, { action })).status).toBe(403)
-        }
-        expect((yield* post(world, "alice", section, { action: "block", host: "a.example" })).status).toBe(403)
-      })
-    )
+    inSettings(function* (world) {
+      for (const action of [undefined, "constructor", "toString"]) {
+        expect((yield* post(world, "owner", section, { action })).status).toBe(403)
+      }
+      expect((yield* post(world, "alice", section, { action: "block", host: "a.example" })).status).toBe(403)
+    })
   )
 })
 
@@ -287,20 +276,19 @@ describe("trusted issuers", () => {
     const trustedIssuers = configured.map((issuer) => ({ issuer, people: "known", keys: fetched }) as const)
     const given = { ...theWorkspace, trustedIssuers }
     return inSettings(
-      (world) =>
-        Effect.gen(function* () {
-          const issuers = Array.from({ length: 20 }, (_, index) => `https://n${index}.example`)
-          for (const issuer of issuers) expect((yield* add(world, { issuer })).status).toBe(303)
-          const more = yield* add(world)
-          expect([more.status, fieldProblems(more)]).toEqual([400, ["issuer"]])
-          const told = ({ body }: { readonly body: string }) =>
-            [...body.matchAll(/<h3><bdi>([^<]*)</g)].map(([, issuer]) => issuer)
-          const pages = yield* allPages(world, "owner", "issuers")
-          expect(pages.map((page) => told(page).length)).toEqual([shownMost, 5])
-          expect(pages.flatMap(told)).toEqual([...configured, ...issuers])
-          const links = pages.flatMap(({ body }) => body.match(/\?change=[^"]*/g) ?? [])
-          expect(links).toEqual(issuers.map((issuer) => `?${new URLSearchParams({ change: issuer })}`))
-        }),
+      function* (world) {
+        const issuers = Array.from({ length: 20 }, (_, index) => `https://n${index}.example`)
+        for (const issuer of issuers) expect((yield* add(world, { issuer })).status).toBe(303)
+        const more = yield* add(world)
+        expect([more.status, fieldProblems(more)]).toEqual([400, ["issuer"]])
+        const told = ({ body }: { readonly body: string }) =>
+          [...body.matchAll(/<h3><bdi>([^<]*)</g)].map(([, issuer]) => issuer)
+        const pages = yield* allPages(world, "owner", "issuers")
+        expect(pages.map((page) => told(page).length)).toEqual([shownMost, 5])
+        expect(pages.flatMap(told)).toEqual([...configured, ...issuers])
+        const links = pages.flatMap(({ body }) => body.match(/\?change=[^"]*/g) ?? [])
+        expect(links).toEqual(issuers.map((issuer) => `?${new URLSearchParams({ change: issuer })}`))
+      },
       { workspaces: [given], resolve: () => given, signatures: realSignatures }
     )
   })
@@ -308,16 +296,15 @@ describe("trusted issuers", () => {
   test("that are configured no form changes or removes", () => {
     const given = { ...theWorkspace, trustedIssuers: [{ issuer: login, people: "known", keys: fetched } as const] }
     return inSettings(
-      (world) =>
-        Effect.gen(function* () {
-          const page = yield* look(world, "owner", "issuers", `?change=${encodeURIComponent(login)}`)
-          expect([page.body.includes(login), page.body.includes('value="change"')]).toEqual([true, false])
-          for (const action of ["change", "remove"]) {
-            const answer = yield* post(world, "owner", "issuers", { action, issuer: login, keys: "" })
-            expect(header(answer, "location")).toEndWith("done=issuer-gone")
-          }
-          expect((yield* add(world)).status).toBe(400)
-        }),
+      function* (world) {
+        const page = yield* look(world, "owner", "issuers", `?change=${encodeURIComponent(login)}`)
+        expect([page.body.includes(login), page.body.includes('value="change"')]).toEqual([true, false])
+        for (const action of ["change", "remove"]) {
+          const answer = yield* post(world, "owner", "issuers", { action, issuer: login, keys: "" })
+          expect(header(answer, "location")).toEndWith("done=issuer-gone")
+        }
+        expect((yield* add(world)).status).toBe(400)
+      },
       { workspaces: [given], resolve: () => given }
     )
   })

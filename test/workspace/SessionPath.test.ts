@@ -206,12 +206,10 @@ describe("a session on a loopback host", () => {
 })
 
 test("elsewhere there is no such path", () =>
-  inHouse(
-    Effect.fnUntraced(function* (house) {
-      yield* addAccount(house)
-      const browser = new Browser(house)
-      expect(locationOf(yield* browser.signIn())).toBe("/settings")
-      expect((yield* browser.get("/settings/apps")).status).toBe(200)
-      expect((yield* browser.get(`/~/${segment}/settings/apps`)).status).toBe(404)
-    })
-  ))
+  inHouse(function* (house) {
+    yield* addAccount(house)
+    const browser = new Browser(house)
+    expect(locationOf(yield* browser.signIn())).toBe("/settings")
+    expect((yield* browser.get("/settings/apps")).status).toBe(200)
+    expect((yield* browser.get(`/~/${segment}/settings/apps`)).status).toBe(404)
+  }))

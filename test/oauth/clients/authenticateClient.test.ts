@@ -89,43 +89,37 @@ const rows: ReadonlyArray<readonly [what: string, shown: Shown, outcome: string]
 
 test.each(rows)("a client that shows %s", (_, shown, outcome) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { redirect_uris: [], grant_types: ["client_credentials"] })
-        const [fields, authorization] = shown(client.id, client.secret ?? "")
-        expect(yield* post(world, { grant_type: "client_credentials", ...fields }, authorization)).toBe(outcome)
-      }),
+    function* (world) {
+      const client = yield* registerClient(world, { redirect_uris: [], grant_types: ["client_credentials"] })
+      const [fields, authorization] = shown(client.id, client.secret ?? "")
+      expect(yield* post(world, { grant_type: "client_credentials", ...fields }, authorization)).toBe(outcome)
+    },
     { signatures: realSignatures }
   )
 )
 
 test("a client without a secret has none to show, but for the empty one", () =>
-  inWorld((world) =>
-    Effect.gen(function* () {
-      const { id } = yield* registerClient(world, { token_endpoint_auth_method: "none" })
-      const fields = { grant_type: "refresh_token", refresh_token: "x" }
-      expect(yield* post(world, fields, basic(id, "x"))).toBe("401 invalid_client: InvalidClient wrong_method")
-      expect(yield* post(world, fields, basic(id, ""))).toBe("400 invalid_grant: InvalidGrant malformed")
-    })
-  ))
+  inWorld(function* (world) {
+    const { id } = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+    const fields = { grant_type: "refresh_token", refresh_token: "x" }
+    expect(yield* post(world, fields, basic(id, "x"))).toBe("401 invalid_client: InvalidClient wrong_method")
+    expect(yield* post(world, fields, basic(id, ""))).toBe("400 invalid_grant: InvalidGrant malformed")
+  }))
 
 test("the id of a record is no name of a client that goes by its own", () => {
   const web = new DocumentsWeb()
   const address = web.publish("https://app.example.org/client.json")
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const app: TestClient = unregistered(address)
-        const { refresh } = yield* signInToApp(world, app)
-        const [record] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 2 })).values
-        const identifier = readClientIdentifier(address)
-        expect(identifier._tag === "Some" && clientKey(identifier.value) === record?.id).toBe(true)
-        const fields = { grant_type: "refresh_token", refresh_token: refresh }
-        expect(yield* post(world, { ...fields, client_id: record?.id })).toBe(
-          "401 invalid_client: InvalidClient unknown"
-        )
-        expect(yield* post(world, { ...fields, client_id: address })).toBe("200")
-      }),
+    function* (world) {
+      const app: TestClient = unregistered(address)
+      const { refresh } = yield* signInToApp(world, app)
+      const [record] = (yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 2 })).values
+      const identifier = readClientIdentifier(address)
+      expect(identifier._tag === "Some" && clientKey(identifier.value) === record?.id).toBe(true)
+      const fields = { grant_type: "refresh_token", refresh_token: refresh }
+      expect(yield* post(world, { ...fields, client_id: record?.id })).toBe("401 invalid_client: InvalidClient unknown")
+      expect(yield* post(world, { ...fields, client_id: address })).toBe("200")
+    },
     { documents: web.layer() }
   )
 })
@@ -136,35 +130,34 @@ test("a new client's document is fetched at its network's cost, and a wrong one 
   const missing = web.publish("https://app.example.org/other.json", { client_id: address })
   const { limiter, taken } = watchedLimiter()
   return inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const send = (fields: Values, authorization?: string) => {
-          taken.length = 0
-          return world.send("POST", "/oauth/token", {
-            headers: { ...formHeaders, ...(authorization === undefined ? {} : { authorization }) },
-            body: form({ grant_type: "refresh_token", refresh_token: "x", ...fields })
-          })
-        }
-        const encoded = encodeURIComponent(missing)
-        for (const [fields, authorization] of [
-          [{ client_id: missing }, undefined],
-          [{}, basic(encoded, "")]
-        ] as const) {
-          const answer = yield* send(fields, authorization)
-          expect([answer.status, jsonOf(answer).error]).toEqual([401, "invalid_client"])
-          expect(header(answer, "www-authenticate") === undefined).toBe(authorization === undefined)
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "document_mismatch" })
-        }
-        expect((yield* send({ client_id: address })).status).toBe(400)
-        expect(taken).toContain("authorize ")
-        // With a record, the fetch costs no network anything.
-        const app: TestClient = unregistered(address)
-        yield* signInToApp(world, app)
-        yield* TestClock.adjust("11 minutes")
-        web.asked.length = 0
-        expect((yield* send({ client_id: address })).status).toBe(400)
-        expect([web.asked, taken.filter((share) => share.startsWith("authorize"))]).toEqual([[address], []])
-      }),
+    function* (world) {
+      const send = (fields: Values, authorization?: string) => {
+        taken.length = 0
+        return world.send("POST", "/oauth/token", {
+          headers: { ...formHeaders, ...(authorization === undefined ? {} : { authorization }) },
+          body: form({ grant_type: "refresh_token", refresh_token: "x", ...fields })
+        })
+      }
+      const encoded = encodeURIComponent(missing)
+      for (const [fields, authorization] of [
+        [{ client_id: missing }, undefined],
+        [{}, basic(encoded, "")]
+      ] as const) {
+        const answer = yield* send(fields, authorization)
+        expect([answer.status, jsonOf(answer).error]).toEqual([401, "invalid_client"])
+        expect(header(answer, "www-authenticate") === undefined).toBe(authorization === undefined)
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason: "document_mismatch" })
+      }
+      expect((yield* send({ client_id: address })).status).toBe(400)
+      expect(taken).toContain("authorize ")
+      // With a record, the fetch costs no network anything.
+      const app: TestClient = unregistered(address)
+      yield* signInToApp(world, app)
+      yield* TestClock.adjust("11 minutes")
+      web.asked.length = 0
+      expect((yield* send({ client_id: address })).status).toBe(400)
+      expect([web.asked, taken.filter((share) => share.startsWith("authorize"))]).toEqual([[address], []])
+    },
     { documents: web.layer(), limiter }
   )
 })

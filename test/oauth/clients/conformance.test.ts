@@ -137,52 +137,40 @@ const expectRefused = (answer: HttpResponse) => {
 
 describe("fapi2-security-profile-final", () => {
   test("discovery-end-point-verification", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const answer = yield* world.send("GET", "/.well-known/oauth-authorization-server")
-          expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
-          const told = jsonOf(answer)
-          expect(told.grant_types_supported).toContain("client_credentials")
-          expect(told.token_endpoint_auth_methods_supported).toContain("private_key_jwt")
-          expect(told.dpop_signing_alg_values_supported).toContain("PS256")
-          for (const list of ["token", "revocation", "introspection"]) {
-            const algorithms = told[`${list}_endpoint_auth_signing_alg_values_supported`]
-            expect(algorithms).toContain("PS256")
-            expect(algorithms).not.toContain("none")
-          }
-          expect([told.issuer, told.token_endpoint, told.jwks_uri]).toEqual([
-            issuer,
-            tokenEndpoint,
-            `${issuer}/oauth/jwks`
-          ])
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const answer = yield* world.send("GET", "/.well-known/oauth-authorization-server")
+      expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
+      const told = jsonOf(answer)
+      expect(told.grant_types_supported).toContain("client_credentials")
+      expect(told.token_endpoint_auth_methods_supported).toContain("private_key_jwt")
+      expect(told.dpop_signing_alg_values_supported).toContain("PS256")
+      for (const list of ["token", "revocation", "introspection"]) {
+        const algorithms = told[`${list}_endpoint_auth_signing_alg_values_supported`]
+        expect(algorithms).toContain("PS256")
+        expect(algorithms).not.toContain("none")
+      }
+      expect([told.issuer, told.token_endpoint, told.jwks_uri]).toEqual([issuer, tokenEndpoint, `${issuer}/oauth/jwks`])
+    }, signing))
 
   test("happy-flow", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          for (const [by, key, wrong] of [
-            [one, holder, other],
-            [two, other, holder]
-          ] as const) {
-            const client = yield* fapi(world, by)
-            // No `client_id`: the assertion names the client.
-            const assertion = yield* assertionOf(client.id, by.sign, {}, { kid: by.jwk.kid ?? "" })
-            const answer = yield* askedBound(world, assertion, {}, key)
-            expectTokens(answer, "DPoP")
-            const access = String(jsonOf(answer).access_token)
-            expect((yield* opens(world, access, key)).status).toBe(200)
-            expect((yield* opens(world, access, wrong)).status).toBe(401)
-            const dpop = yield* proofFor(key, "GET", companiesAddress, access)
-            const inQuery = yield* world.send("GET", `/rest/companies?access_token=${access}`, { headers: { dpop } })
-            expect(inQuery.status).toBe(401)
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      for (const [by, key, wrong] of [
+        [one, holder, other],
+        [two, other, holder]
+      ] as const) {
+        const client = yield* fapi(world, by)
+        // No `client_id`: the assertion names the client.
+        const assertion = yield* assertionOf(client.id, by.sign, {}, { kid: by.jwk.kid ?? "" })
+        const answer = yield* askedBound(world, assertion, {}, key)
+        expectTokens(answer, "DPoP")
+        const access = String(jsonOf(answer).access_token)
+        expect((yield* opens(world, access, key)).status).toBe(200)
+        expect((yield* opens(world, access, wrong)).status).toBe(401)
+        const dpop = yield* proofFor(key, "GET", companiesAddress, access)
+        const inQuery = yield* world.send("GET", `/rest/companies?access_token=${access}`, { headers: { dpop } })
+        expect(inQuery.status).toBe(401)
+      }
+    }, signing))
 
   interface Refusal {
     readonly module: string
@@ -197,59 +185,43 @@ describe("fapi2-security-profile-final", () => {
     { module: "ensure-client-assertion-with-no-sub-fails", over: { sub: undefined } }
   ]
   test.each(wrongClaims.map((row) => [row.module, row] as const))("%s", (_, { over = {} }) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* fapi(world, one)
-          expectRefused(yield* askedBound(world, yield* assertionOf(client.id, one.sign, over)))
-          expectTokens(yield* askedBound(world, yield* assertionOf(client.id, one.sign)), "DPoP")
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* fapi(world, one)
+      expectRefused(yield* askedBound(world, yield* assertionOf(client.id, one.sign, over)))
+      expectTokens(yield* askedBound(world, yield* assertionOf(client.id, one.sign)), "DPoP")
+    }, signing)
   )
 
   test("ensure-client-id-in-token-endpoint", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          yield* fapi(world, one)
-          const second = yield* fapi(world, two)
-          const assertion = yield* assertionOf(second.id, one.sign)
-          expectRefused(yield* askedBound(world, assertion, { client_id: second.id }))
-          const byKid = yield* assertionOf(second.id, one.sign, {}, { kid: "two" })
-          expectRefused(yield* askedBound(world, byKid, { client_id: second.id }))
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      yield* fapi(world, one)
+      const second = yield* fapi(world, two)
+      const assertion = yield* assertionOf(second.id, one.sign)
+      expectRefused(yield* askedBound(world, assertion, { client_id: second.id }))
+      const byKid = yield* assertionOf(second.id, one.sign, {}, { kid: "two" })
+      expectRefused(yield* askedBound(world, byKid, { client_id: second.id }))
+    }, signing))
 
   test("ensure-signed-client-assertion-with-RS256-fails", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const jwk = yield* Effect.promise(() => exportJWK(oneByRs256.publicKey))
-          const rows = [
-            { jwks: { keys: [{ ...jwk, kid: "one", alg: "PS256", use: "sig" }] } },
-            { jwks: { keys: [{ ...jwk, kid: "one", use: "sig" }] }, token_endpoint_auth_signing_alg: "PS256" }
-          ]
-          for (const keys of rows) {
-            const client = yield* registered(world, keys)
-            const assertion = yield* assertionOf(client.id, oneByRs256.privateKey, {}, { alg: "RS256" })
-            expectRefused(yield* askedBound(world, assertion))
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const jwk = yield* Effect.promise(() => exportJWK(oneByRs256.publicKey))
+      const rows = [
+        { jwks: { keys: [{ ...jwk, kid: "one", alg: "PS256", use: "sig" }] } },
+        { jwks: { keys: [{ ...jwk, kid: "one", use: "sig" }] }, token_endpoint_auth_signing_alg: "PS256" }
+      ]
+      for (const keys of rows) {
+        const client = yield* registered(world, keys)
+        const assertion = yield* assertionOf(client.id, oneByRs256.privateKey, {}, { alg: "RS256" })
+        expectRefused(yield* askedBound(world, assertion))
+      }
+    }, signing))
 
   test("ensure-client-assertion-in-token-endpoint", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* fapi(world, one)
-          expectRefused(yield* proving(world, { client_id: client.id }))
-          expectRefused(yield* proving(world, {}))
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* fapi(world, one)
+      expectRefused(yield* proving(world, { client_id: client.id }))
+      expectRefused(yield* proving(world, {}))
+    }, signing))
 })
 
 /** Documents at addresses, as they are now. */
@@ -281,17 +253,13 @@ const withKeysAt = (body: (world: World, told: Map<string, object>) => Effect.Ef
 
 describe("oidcc", () => {
   test("ensure-client-assertion-with-iss-aud-succeeds, and with the token endpoint, by a key without a name", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [nameless.jwk] } })
-          for (const aud of [issuer, tokenEndpoint]) {
-            const claims = yield* assertionOf(client.id, nameless.sign, { aud }, { alg: "RS256", kid: undefined })
-            expectTokens(yield* asked(world, claims))
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [nameless.jwk] } })
+      for (const aud of [issuer, tokenEndpoint]) {
+        const claims = yield* assertionOf(client.id, nameless.sign, { aud }, { alg: "RS256", kid: undefined })
+        expectTokens(yield* asked(world, claims))
+      }
+    }, signing))
 
   test("registration-jwks-uri", () =>
     withKeysAt((world, told) =>
@@ -332,43 +300,39 @@ describe("oidcc", () => {
     ))
 
   test("server-rotate-keys, and jose's remote set verifies tokens through it", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [one.jwk] } })
-          yield* setAccessTokenFormat(world.services, byOwner(world), ClientId.make(client.id), "jwt")
-          const token = Effect.flatMap(assertionOf(client.id, one.sign), (assertion) =>
-            Effect.map(asked(world, assertion), (answer) => String(jsonOf(answer).access_token))
-          )
-          const context = yield* Effect.context<never>()
-          const published = Effect.map(world.send("GET", "/oauth/jwks"), ({ body }) => body)
-          const keys = createRemoteJWKSet(new URL(`${issuer}/oauth/jwks`), {
-            cooldownDuration: 0,
-            [customFetch]: async () => new Response(await Effect.runPromiseWith(context)(published))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [one.jwk] } })
+      yield* setAccessTokenFormat(world.services, byOwner(world), ClientId.make(client.id), "jwt")
+      const token = Effect.flatMap(assertionOf(client.id, one.sign), (assertion) =>
+        Effect.map(asked(world, assertion), (answer) => String(jsonOf(answer).access_token))
+      )
+      const context = yield* Effect.context<never>()
+      const published = Effect.map(world.send("GET", "/oauth/jwks"), ({ body }) => body)
+      const keys = createRemoteJWKSet(new URL(`${issuer}/oauth/jwks`), {
+        cooldownDuration: 0,
+        [customFetch]: async () => new Response(await Effect.runPromiseWith(context)(published))
+      })
+      const verified = (text: string) =>
+        Effect.flatMap(currentInstant, (now) =>
+          Effect.promise(async () => {
+            const expected = { issuer, typ: "at+jwt", currentDate: new Date(now) }
+            return (await jwtVerify(text, keys, expected)).protectedHeader.kid
           })
-          const verified = (text: string) =>
-            Effect.flatMap(currentInstant, (now) =>
-              Effect.promise(async () => {
-                const expected = { issuer, typ: "at+jwt", currentDate: new Date(now) }
-                return (await jwtVerify(text, keys, expected)).protectedHeader.kid
-              })
-            )
-          const kidsOf = Effect.map(published, (body) =>
-            (JSON.parse(body) as { keys: ReadonlyArray<{ kid: string }> }).keys.map(({ kid }) => kid)
-          )
-          const before = yield* token
-          const [first] = yield* kidsOf
-          expect(yield* verified(before)).toBe(first)
-          yield* world.services.signing.rotate(theWorkspace, yield* currentInstant)
-          const both = yield* kidsOf
-          expect([both.length, both.includes(String(first))]).toEqual([2, true])
-          yield* TestClock.adjust(publishedAhead)
-          const after = yield* token
-          const second = yield* verified(after)
-          expect(both).toContain(String(second))
-          expect(second).not.toBe(first)
-          expect(yield* verified(before)).toBe(first)
-        }),
-      signing
-    ))
+        )
+      const kidsOf = Effect.map(published, (body) =>
+        (JSON.parse(body) as { keys: ReadonlyArray<{ kid: string }> }).keys.map(({ kid }) => kid)
+      )
+      const before = yield* token
+      const [first] = yield* kidsOf
+      expect(yield* verified(before)).toBe(first)
+      yield* world.services.signing.rotate(theWorkspace, yield* currentInstant)
+      const both = yield* kidsOf
+      expect([both.length, both.includes(String(first))]).toEqual([2, true])
+      yield* TestClock.adjust(publishedAhead)
+      const after = yield* token
+      const second = yield* verified(after)
+      expect(both).toContain(String(second))
+      expect(second).not.toBe(first)
+      expect(yield* verified(before)).toBe(first)
+    }, signing))
 })

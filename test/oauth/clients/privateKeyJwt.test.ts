@@ -86,41 +86,33 @@ describe("a client that signs (RFC 7523)", () => {
     ["PS256", rsa]
   ]
   test.each(keys)("is itself by %s, once for each assertion", (_, by) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [by.jwk] } })
-          const assertion = yield* Effect.promise(() => signed(by, claimsOf(client)))
-          expect(yield* ask(world, assertion)).toEqual(granted)
-          expect(yield* ask(world, assertion)).toEqual(refused)
-          expect(yield* ask(yield* world.elsewhere, assertion)).toEqual(refused)
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [by.jwk] } })
+      const assertion = yield* Effect.promise(() => signed(by, claimsOf(client)))
+      expect(yield* ask(world, assertion)).toEqual(granted)
+      expect(yield* ask(world, assertion)).toEqual(refused)
+      expect(yield* ask(yield* world.elsewhere, assertion)).toEqual(refused)
+    }, signing)
   )
 
   test("is itself by either name of one algorithm, whichever it registered (RFC 9864 §2.2)", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          for (const asked of ["EdDSA", "Ed25519"]) {
-            for (const jwk of [eddsa.jwk, { ...eddsa.jwk, alg: "EdDSA" }, { ...eddsa.jwk, alg: "Ed25519" }]) {
-              const metadata = { jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: asked }
-              const { body } = yield* register(world, metadata)
-              expect(body.token_endpoint_auth_signing_alg).toBe(asked)
-              for (const alg of ["EdDSA", "Ed25519"]) {
-                const claims = claimsOf(String(body.client_id))
-                const assertion = yield* Effect.promise(() => signed({ ...eddsa, alg }, claims))
-                expect([asked, jwk.alg, alg, yield* ask(world, assertion)]).toEqual([asked, jwk.alg, alg, granted])
-              }
-              const claims = claimsOf(String(body.client_id))
-              const assertion = yield* Effect.promise(() => signed({ ...es256, jwk }, claims))
-              expect(yield* ask(world, assertion)).toEqual(refused)
-            }
+    inWorld(function* (world) {
+      for (const asked of ["EdDSA", "Ed25519"]) {
+        for (const jwk of [eddsa.jwk, { ...eddsa.jwk, alg: "EdDSA" }, { ...eddsa.jwk, alg: "Ed25519" }]) {
+          const metadata = { jwks: { keys: [jwk] }, token_endpoint_auth_signing_alg: asked }
+          const { body } = yield* register(world, metadata)
+          expect(body.token_endpoint_auth_signing_alg).toBe(asked)
+          for (const alg of ["EdDSA", "Ed25519"]) {
+            const claims = claimsOf(String(body.client_id))
+            const assertion = yield* Effect.promise(() => signed({ ...eddsa, alg }, claims))
+            expect([asked, jwk.alg, alg, yield* ask(world, assertion)]).toEqual([asked, jwk.alg, alg, granted])
           }
-        }),
-      signing
-    ))
+          const claims = claimsOf(String(body.client_id))
+          const assertion = yield* Effect.promise(() => signed({ ...es256, jwk }, claims))
+          expect(yield* ask(world, assertion)).toEqual(refused)
+        }
+      }
+    }, signing))
 
   test.each([
     undefined,
@@ -130,15 +122,11 @@ describe("a client that signs (RFC 7523)", () => {
     "application/client-authentication+jwt",
     "Client-Authentication+JWT"
   ])("is itself by an assertion of the type %p", (typ) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client), { typ }))
-          expect(yield* ask(world, assertion)).toEqual(granted)
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client), { typ }))
+      expect(yield* ask(world, assertion)).toEqual(granted)
+    }, signing)
   )
 
   test("is remembered by an id of so many characters, until its assertion would be too old: to the millisecond", () => {
@@ -155,75 +143,63 @@ describe("a client that signs (RFC 7523)", () => {
   })
 
   test("has ids of its own for what it signs: another client may have used the same", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          for (const by of [es256, another]) {
-            const client = yield* registered(world, { jwks: { keys: [by.jwk] } })
-            const assertion = yield* Effect.promise(() => signed(by, claimsOf(client, { jti: "1" })))
-            expect(yield* ask(world, assertion)).toEqual(granted)
-            expect(yield* ask(world, assertion)).toEqual(refused)
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      for (const by of [es256, another]) {
+        const client = yield* registered(world, { jwks: { keys: [by.jwk] } })
+        const assertion = yield* Effect.promise(() => signed(by, claimsOf(client, { jti: "1" })))
+        expect(yield* ask(world, assertion)).toEqual(granted)
+        expect(yield* ask(world, assertion)).toEqual(refused)
+      }
+    }, signing))
 
   test("is itself at every endpoint that clients authenticate at, by the issuer or that endpoint as the audience, and no other", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          for (const [path, status] of [
-            ["/oauth/token", 200],
-            ["/oauth/introspect", 200],
-            ["/oauth/revoke", 200]
-          ] as const) {
-            const elsewhere = ["/oauth/token", "/oauth/revoke", "/oauth/par"].filter((other) => other !== path)
-            for (const aud of elsewhere) {
-              const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud: `${issuer}${aud}` })))
-              expect(yield* ask(world, assertion, { token: "tsr_rt_x" }, path)).toEqual(refused)
-            }
-            for (const aud of [issuer, `${issuer}${path}`]) {
-              const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud })))
-              const answer = yield* world.send("POST", path, {
-                headers: form,
-                body: new URLSearchParams({
-                  grant_type: "client_credentials",
-                  token: "tsr_rt_x",
-                  client_assertion_type: assertionType,
-                  client_assertion: assertion
-                }).toString()
-              })
-              expect([path, aud, answer.status]).toEqual([path, aud, status])
-            }
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      for (const [path, status] of [
+        ["/oauth/token", 200],
+        ["/oauth/introspect", 200],
+        ["/oauth/revoke", 200]
+      ] as const) {
+        const elsewhere = ["/oauth/token", "/oauth/revoke", "/oauth/par"].filter((other) => other !== path)
+        for (const aud of elsewhere) {
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud: `${issuer}${aud}` })))
+          expect(yield* ask(world, assertion, { token: "tsr_rt_x" }, path)).toEqual(refused)
+        }
+        for (const aud of [issuer, `${issuer}${path}`]) {
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud })))
+          const answer = yield* world.send("POST", path, {
+            headers: form,
+            body: new URLSearchParams({
+              grant_type: "client_credentials",
+              token: "tsr_rt_x",
+              client_assertion_type: assertionType,
+              client_assertion: assertion
+            }).toString()
+          })
+          expect([path, aud, answer.status]).toEqual([path, aud, status])
+        }
+      }
+    }, signing))
 
   test("pushes a request by the token endpoint as the audience too (RFC 9126 §2), and by no other", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const asked = {
-            response_type: "code",
-            redirect_uri: "https://app.example.org/callback",
-            code_challenge: "x".repeat(43),
-            code_challenge_method: "S256"
-          }
-          for (const [path, status] of [
-            ["", 201],
-            ["/oauth/par", 201],
-            ["/oauth/token", 201],
-            ["/oauth/revoke", 401]
-          ] as const) {
-            const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud: `${issuer}${path}` })))
-            expect([path, (yield* ask(world, assertion, asked, "/oauth/par")).status]).toEqual([path, status])
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const asked = {
+        response_type: "code",
+        redirect_uri: "https://app.example.org/callback",
+        code_challenge: "x".repeat(43),
+        code_challenge_method: "S256"
+      }
+      for (const [path, status] of [
+        ["", 201],
+        ["/oauth/par", 201],
+        ["/oauth/token", 201],
+        ["/oauth/revoke", 401]
+      ] as const) {
+        const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud: `${issuer}${path}` })))
+        expect([path, (yield* ask(world, assertion, asked, "/oauth/par")).status]).toEqual([path, status])
+      }
+    }, signing))
 
   test.each([
     ["/oauth/token", 200],
@@ -232,156 +208,131 @@ describe("a client that signs (RFC 7523)", () => {
     ["/oauth/par", 201],
     ["/oauth/device_authorization", 200]
   ] as const)("at %s spends its assertion, there and everywhere", (path, status) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, {
-            grant_types: ["authorization_code", "client_credentials", deviceGrant],
-            jwks: { keys: [es256.jwk] }
-          })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          const challenge = { code_challenge: "x".repeat(43), code_challenge_method: "S256" }
-          const asked =
-            path === "/oauth/par"
-              ? { response_type: "code", redirect_uri: "https://app.example.org/callback", ...challenge }
-              : { token: "tsr_rt_x" }
-          expect(yield* ask(world, assertion, asked, path)).toEqual({ status, error: undefined })
-          expect(yield* ask(world, assertion, asked, path)).toEqual(refused)
-          expect(yield* ask(world, assertion)).toEqual(refused)
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* registered(world, {
+        grant_types: ["authorization_code", "client_credentials", deviceGrant],
+        jwks: { keys: [es256.jwk] }
+      })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      const challenge = { code_challenge: "x".repeat(43), code_challenge_method: "S256" }
+      const asked =
+        path === "/oauth/par"
+          ? { response_type: "code", redirect_uri: "https://app.example.org/callback", ...challenge }
+          : { token: "tsr_rt_x" }
+      expect(yield* ask(world, assertion, asked, path)).toEqual({ status, error: undefined })
+      expect(yield* ask(world, assertion, asked, path)).toEqual(refused)
+      expect(yield* ask(world, assertion)).toEqual(refused)
+    }, signing)
   )
 
   test("ends no token by an assertion that was used before", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const assertion = () => Effect.promise(() => signed(es256, claimsOf(client)))
-          const shown = (path: string, client_assertion: string, fields: Record<string, string>) => {
-            const body = new URLSearchParams({ client_assertion_type: assertionType, client_assertion, ...fields })
-            return Effect.map(
-              world.send("POST", path, { headers: form, body: body.toString() }),
-              (answer) => [answer.status, JSON.parse(answer.body) as Record<string, unknown>] as const
-            )
-          }
-          const used = yield* assertion()
-          const [, { access_token }] = yield* shown("/oauth/token", used, { grant_type: "client_credentials" })
-          const token = String(access_token)
-          expect((yield* shown("/oauth/revoke", used, { token }))[0]).toBe(401)
-          expect((yield* shown("/oauth/introspect", yield* assertion(), { token }))[1].active).toBe(true)
-          expect((yield* shown("/oauth/revoke", yield* assertion(), { token }))[0]).toBe(200)
-          expect((yield* shown("/oauth/introspect", yield* assertion(), { token }))[1].active).toBe(false)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const assertion = () => Effect.promise(() => signed(es256, claimsOf(client)))
+      const shown = (path: string, client_assertion: string, fields: Record<string, string>) => {
+        const body = new URLSearchParams({ client_assertion_type: assertionType, client_assertion, ...fields })
+        return Effect.map(
+          world.send("POST", path, { headers: form, body: body.toString() }),
+          (answer) => [answer.status, JSON.parse(answer.body) as Record<string, unknown>] as const
+        )
+      }
+      const used = yield* assertion()
+      const [, { access_token }] = yield* shown("/oauth/token", used, { grant_type: "client_credentials" })
+      const token = String(access_token)
+      expect((yield* shown("/oauth/revoke", used, { token }))[0]).toBe(401)
+      expect((yield* shown("/oauth/introspect", yield* assertion(), { token }))[1].active).toBe(true)
+      expect((yield* shown("/oauth/revoke", yield* assertion(), { token }))[0]).toBe(200)
+      expect((yield* shown("/oauth/introspect", yield* assertion(), { token }))[1].active).toBe(false)
+    }, signing))
 
   test("spends its assertion and the proof of its key, each once, though they come together", async () => {
     const holder = await holderOf("ES256")
-    return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const shows = Effect.fnUntraced(function* (assertion: string, dpop: string) {
-            const body = new URLSearchParams({
-              grant_type: "client_credentials",
-              client_assertion_type: assertionType,
-              client_assertion: assertion
-            }).toString()
-            const answer = yield* world.send("POST", "/oauth/token", { headers: { ...form, dpop }, body })
-            return [answer.status, (JSON.parse(answer.body) as { error?: string }).error]
-          })
-          const [first, second, third] = yield* Effect.promise(() =>
-            Promise.all([1, 2, 3].map(() => signed(es256, claimsOf(client))))
-          )
-          const [proof, another] = [yield* tokenProof(holder), yield* tokenProof(holder)]
-          expect(yield* shows(first ?? "", proof)).toEqual([200, undefined])
-          expect(yield* shows(second ?? "", proof)).toEqual([400, "invalid_dpop_proof"])
-          expect(yield* shows(first ?? "", another)).toEqual([401, "invalid_client"])
-          expect(yield* shows(third ?? "", yield* tokenProof(holder))).toEqual([200, undefined])
-        }),
-      signing
-    )
+    return inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const shows = Effect.fnUntraced(function* (assertion: string, dpop: string) {
+        const body = new URLSearchParams({
+          grant_type: "client_credentials",
+          client_assertion_type: assertionType,
+          client_assertion: assertion
+        }).toString()
+        const answer = yield* world.send("POST", "/oauth/token", { headers: { ...form, dpop }, body })
+        return [answer.status, (JSON.parse(answer.body) as { error?: string }).error]
+      })
+      const [first, second, third] = yield* Effect.promise(() =>
+        Promise.all([1, 2, 3].map(() => signed(es256, claimsOf(client))))
+      )
+      const [proof, another] = [yield* tokenProof(holder), yield* tokenProof(holder)]
+      expect(yield* shows(first ?? "", proof)).toEqual([200, undefined])
+      expect(yield* shows(second ?? "", proof)).toEqual([400, "invalid_dpop_proof"])
+      expect(yield* shows(first ?? "", another)).toEqual([401, "invalid_client"])
+      expect(yield* shows(third ?? "", yield* tokenProof(holder))).toEqual([200, undefined])
+    }, signing)
   })
 
   test("counts as a failure of its network where its assertion was spent, and not where that cannot be known", () => {
     const { limiter, taken } = watchedLimiter()
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const [spent, other] = yield* Effect.promise(() =>
-            Promise.all([signed(es256, claimsOf(client)), signed(es256, claimsOf(client))])
-          )
-          expect(yield* ask(world, spent)).toEqual(granted)
-          taken.length = 0
-          expect(yield* ask(world, spent)).toEqual(refused)
-          expect(taken).toEqual([`client ${client}`, "failed_client "])
-          taken.length = 0
-          world.away.add("insert once")
-          expect((yield* ask(world, other)).status).toBe(503)
-          expect(taken).toEqual([`client ${client}`])
-        }),
+      function* (world) {
+        const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+        const [spent, other] = yield* Effect.promise(() =>
+          Promise.all([signed(es256, claimsOf(client)), signed(es256, claimsOf(client))])
+        )
+        expect(yield* ask(world, spent)).toEqual(granted)
+        taken.length = 0
+        expect(yield* ask(world, spent)).toEqual(refused)
+        expect(taken).toEqual([`client ${client}`, "failed_client "])
+        taken.length = 0
+        world.away.add("insert once")
+        expect((yield* ask(world, other)).status).toBe(503)
+        expect(taken).toEqual([`client ${client}`])
+      },
       { ...signing, limiter }
     )
   })
 
   test("of two requests with one assertion, at two processes at once, one gets tokens", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const servers = [world, yield* world.elsewhere, yield* world.elsewhere, yield* world.elsewhere]
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          const answers = yield* Effect.forEach(servers, (one) => ask(one, assertion), { concurrency: "unbounded" })
-          expect(answers.filter(({ status }) => status === 200).length).toBe(1)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const servers = [world, yield* world.elsewhere, yield* world.elsewhere, yield* world.elsewhere]
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      const answers = yield* Effect.forEach(servers, (one) => ask(one, assertion), { concurrency: "unbounded" })
+      expect(answers.filter(({ status }) => status === 200).length).toBe(1)
+    }, signing))
 
   test("spends its assertion for all processes, though the clock of one is ahead and its sweep comes early", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          expect(yield* ask(world, assertion)).toEqual(granted)
-          // The other process has 70 s on its clock, at which the assertion is too old there, and not here.
-          yield* TestClock.adjust("50 seconds")
-          yield* world.storage.sweep(t0 + 70_000, 100)
-          expect(yield* ask(world, assertion)).toEqual(refused)
-          yield* TestClock.adjust("19 seconds")
-          yield* world.storage.sweep(t0 + 129_999, 100)
-          expect(yield* ask(world, assertion)).toEqual(refused)
-          expect(yield* world.storage.sweep(t0 + 130_000, 100)).toBe(1)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      expect(yield* ask(world, assertion)).toEqual(granted)
+      // The other process has 70 s on its clock, at which the assertion is too old there, and not here.
+      yield* TestClock.adjust("50 seconds")
+      yield* world.storage.sweep(t0 + 70_000, 100)
+      expect(yield* ask(world, assertion)).toEqual(refused)
+      yield* TestClock.adjust("19 seconds")
+      yield* world.storage.sweep(t0 + 129_999, 100)
+      expect(yield* ask(world, assertion)).toEqual(refused)
+      expect(yield* world.storage.sweep(t0 + 130_000, 100)).toBe(1)
+    }, signing))
 
   test("is kept with public members only, told what it registered, and has no secret", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const jwk = { ...es256.jwk, alg: "ES256", use: "sig", x5u: "https://evil.example" }
-          const { body, status } = yield* register(world, {
-            jwks: { keys: [jwk] },
-            token_endpoint_auth_signing_alg: "ES256"
-          })
-          const { x5u: _, ...kept } = jwk
-          expect(status).toBe(201)
-          expect(body).toMatchObject({
-            token_endpoint_auth_method: "private_key_jwt",
-            token_endpoint_auth_signing_alg: "ES256",
-            jwks: { keys: [kept] }
-          })
-          expect(Object.keys(Object((body.jwks as { keys: ReadonlyArray<object> }).keys[0])).sort()).toEqual(
-            Object.keys(kept).sort()
-          )
-          expect(body).not.toHaveProperty("client_secret")
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const jwk = { ...es256.jwk, alg: "ES256", use: "sig", x5u: "https://evil.example" }
+      const { body, status } = yield* register(world, {
+        jwks: { keys: [jwk] },
+        token_endpoint_auth_signing_alg: "ES256"
+      })
+      const { x5u: _, ...kept } = jwk
+      expect(status).toBe(201)
+      expect(body).toMatchObject({
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: "ES256",
+        jwks: { keys: [kept] }
+      })
+      expect(Object.keys(Object((body.jwks as { keys: ReadonlyArray<object> }).keys[0])).sort()).toEqual(
+        Object.keys(kept).sort()
+      )
+      expect(body).not.toHaveProperty("client_secret")
+    }, signing))
 
   test("is told of in the metadata where a server can verify, and nowhere else", () =>
     Effect.gen(function* () {
@@ -404,22 +355,18 @@ describe("a client that signs (RFC 7523)", () => {
     }).pipe(Effect.runPromise))
 
   test("ends with the key that it takes out of its registration", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { body } = yield* register(world, { jwks: { keys: [es256.jwk, another.jwk] } })
-          const client = String(body.client_id)
-          const put = yield* world.send("PUT", `/oauth/register/${client}`, {
-            headers: { "content-type": "application/json", authorization: `Bearer ${body.registration_access_token}` },
-            body: JSON.stringify({ ...body, registration_access_token: undefined, jwks: { keys: [another.jwk] } })
-          })
-          expect(put.status).toBe(200)
-          const old = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          const young = yield* Effect.promise(() => signed(another, claimsOf(client)))
-          expect([yield* ask(world, old), yield* ask(world, young)]).toEqual([refused, granted])
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const { body } = yield* register(world, { jwks: { keys: [es256.jwk, another.jwk] } })
+      const client = String(body.client_id)
+      const put = yield* world.send("PUT", `/oauth/register/${client}`, {
+        headers: { "content-type": "application/json", authorization: `Bearer ${body.registration_access_token}` },
+        body: JSON.stringify({ ...body, registration_access_token: undefined, jwks: { keys: [another.jwk] } })
+      })
+      expect(put.status).toBe(200)
+      const old = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      const young = yield* Effect.promise(() => signed(another, claimsOf(client)))
+      expect([yield* ask(world, old), yield* ask(world, young)]).toEqual([refused, granted])
+    }, signing))
 })
 
 describe("times at their edges: ten seconds of leeway, five minutes of life", () => {
@@ -448,15 +395,11 @@ describe("times at their edges: ten seconds of leeway, five minutes of life", ()
     [{ nbf: "later" }, false]
   ]
   test.each(times)("%j: %p", (over, isTaken) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, over)))
-          expect(yield* ask(world, assertion)).toEqual(isTaken ? granted : refused)
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, over)))
+      expect(yield* ask(world, assertion)).toEqual(isTaken ? granted : refused)
+    }, signing)
   )
 })
 
@@ -603,54 +546,42 @@ const hostile: Readonly<Record<string, Readonly<Record<string, Forge>>>> = {
 
 describe("a hostile assertion", () => {
   test("is told from one that is signed in the same way, and good", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const assertion = yield* Effect.promise(() => signedAs({}, part(claimsOf(client))))
-          expect(yield* ask(world, assertion)).toEqual(granted)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const assertion = yield* Effect.promise(() => signedAs({}, part(claimsOf(client))))
+      expect(yield* ask(world, assertion)).toEqual(granted)
+    }, signing))
 
   const rows = Object.entries(hostile).flatMap(([reason, all]) =>
     Object.entries(all).map(([what, forge]) => [what, reason, forge] as const)
   )
   test.each(rows)("with %s is no proof: %s", (_, reason, forge) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const other = yield* registered(world, { jwks: { keys: [another.jwk] } })
-          const assertion = yield* Effect.promise(async () => forge(client, other))
-          expect(yield* ask(world, assertion)).toEqual(refused)
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason })
-          // And nothing of it was kept.
-          expect(world.calls.insert.filter((kind) => kind === "once")).toEqual([])
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const other = yield* registered(world, { jwks: { keys: [another.jwk] } })
+      const assertion = yield* Effect.promise(async () => forge(client, other))
+      expect(yield* ask(world, assertion)).toEqual(refused)
+      expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidClient", reason })
+      // And nothing of it was kept.
+      expect(world.calls.insert.filter((kind) => kind === "once")).toEqual([])
+    }, signing)
   )
 
   test("of which half came is one all the same: its client is not let in by its name alone", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { token_endpoint_auth_method: "none", grant_types: undefined })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          const halves: ReadonlyArray<readonly [Record<string, string>, number]> = [
-            [{}, 200],
-            [{ client_assertion_type: assertionType }, 401],
-            [{ client_assertion: assertion }, 401]
-          ]
-          for (const [half, status] of halves) {
-            const body = new URLSearchParams({ client_id: client, token: "x", ...half }).toString()
-            const answer = yield* world.send("POST", "/oauth/revoke", { headers: form, body })
-            expect([half, answer.status]).toEqual([half, status])
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { token_endpoint_auth_method: "none", grant_types: undefined })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      const halves: ReadonlyArray<readonly [Record<string, string>, number]> = [
+        [{}, 200],
+        [{ client_assertion_type: assertionType }, 401],
+        [{ client_assertion: assertion }, 401]
+      ]
+      for (const [half, status] of halves) {
+        const body = new URLSearchParams({ client_id: client, token: "x", ...half }).toString()
+        const answer = yield* world.send("POST", "/oauth/revoke", { headers: form, body })
+        expect([half, answer.status]).toEqual([half, status])
+      }
+    }, signing))
 
   const beside: ReadonlyArray<readonly [string, Record<string, string>, { status: number; error: string }]> = [
     ["a secret", { client_secret: "secret" }, { status: 400, error: "invalid_request" }],
@@ -660,57 +591,45 @@ describe("a hostile assertion", () => {
     ["a client's id that is none", { client_id: "x" }, refused]
   ]
   test.each(beside)("beside %s is refused", (_, more, expected) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          expect(yield* ask(world, assertion, more)).toEqual(expected)
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      expect(yield* ask(world, assertion, more)).toEqual(expected)
+    }, signing)
   )
 
   test("proves no client that registered a secret, or nothing", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          for (const method of ["client_secret_basic", "client_secret_post"]) {
-            const client = yield* registered(world, { token_endpoint_auth_method: method, jwks: { keys: [es256.jwk] } })
-            const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-            expect(yield* ask(world, assertion)).toEqual(refused)
-          }
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      for (const method of ["client_secret_basic", "client_secret_post"]) {
+        const client = yield* registered(world, { token_endpoint_auth_method: method, jwks: { keys: [es256.jwk] } })
+        const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+        expect(yield* ask(world, assertion)).toEqual(refused)
+      }
+    }, signing))
 
   test("by another algorithm than the client or its key is for", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const byRs256 = { ...rsa, alg: "RS256" }
-          const key = yield* Effect.promise(async () => {
-            const data = await crypto.subtle.exportKey("pkcs8", rsa.sign)
-            const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
-            return crypto.subtle.importKey("pkcs8", data, algorithm, false, ["sign"])
-          })
-          const registrations = [
-            { jwks: { keys: [rsa.jwk] }, token_endpoint_auth_signing_alg: "PS256" },
-            { jwks: { keys: [{ ...rsa.jwk, alg: "PS256" }] } },
-            { jwks: { keys: [{ ...rsa.jwk, use: "enc" }, es256.jwk] } },
-            { jwks: { keys: [{ ...rsa.jwk, key_ops: ["encrypt"] }, es256.jwk] } }
-          ]
-          for (const registration of registrations) {
-            const client = yield* registered(world, registration)
-            const assertion = yield* Effect.promise(() => signed({ ...byRs256, sign: key }, claimsOf(client)))
-            expect([registration, yield* ask(world, assertion)]).toEqual([registration, refused])
-          }
-          const client = yield* registered(world, { jwks: { keys: [rsa.jwk] } })
-          const assertion = yield* Effect.promise(() => signed({ ...byRs256, sign: key }, claimsOf(client)))
-          expect(yield* ask(world, assertion)).toEqual(granted)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const byRs256 = { ...rsa, alg: "RS256" }
+      const key = yield* Effect.promise(async () => {
+        const data = await crypto.subtle.exportKey("pkcs8", rsa.sign)
+        const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
+        return crypto.subtle.importKey("pkcs8", data, algorithm, false, ["sign"])
+      })
+      const registrations = [
+        { jwks: { keys: [rsa.jwk] }, token_endpoint_auth_signing_alg: "PS256" },
+        { jwks: { keys: [{ ...rsa.jwk, alg: "PS256" }] } },
+        { jwks: { keys: [{ ...rsa.jwk, use: "enc" }, es256.jwk] } },
+        { jwks: { keys: [{ ...rsa.jwk, key_ops: ["encrypt"] }, es256.jwk] } }
+      ]
+      for (const registration of registrations) {
+        const client = yield* registered(world, registration)
+        const assertion = yield* Effect.promise(() => signed({ ...byRs256, sign: key }, claimsOf(client)))
+        expect([registration, yield* ask(world, assertion)]).toEqual([registration, refused])
+      }
+      const client = yield* registered(world, { jwks: { keys: [rsa.jwk] } })
+      const assertion = yield* Effect.promise(() => signed({ ...byRs256, sign: key }, claimsOf(client)))
+      expect(yield* ask(world, assertion)).toEqual(granted)
+    }, signing))
 })
 
 describe("a registration of keys", () => {
@@ -757,14 +676,10 @@ describe("a registration of keys", () => {
     "a secret as the key of a signature": { token_endpoint_auth_method: "client_secret_jwt" }
   }
   test.each(Object.entries(wrong))("with %s is refused", (_, metadata) =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { body, status } = yield* register(world, metadata)
-          expect([status, body.error]).toEqual([400, "invalid_client_metadata"])
-        }),
-      signing
-    )
+    inWorld(function* (world) {
+      const { body, status } = yield* register(world, metadata)
+      expect([status, body.error]).toEqual([400, "invalid_client_metadata"])
+    }, signing)
   )
 
   const methods = ["client_secret_basic", "client_secret_post", "none", "private_key_jwt"]
@@ -776,106 +691,86 @@ describe("a registration of keys", () => {
     test.each(taken)(
       `that cannot be is refused for the method %s too, first and later, where the server ${server}`,
       (by) =>
-        inWorld(
-          (world) =>
-            Effect.gen(function* () {
-              const asked = { token_endpoint_auth_method: by, grant_types: ["authorization_code"] }
-              const good = by === "private_key_jwt" ? { ...asked, jwks: { keys: [es256.jwk] } } : asked
-              const { body: own } = yield* register(world, good)
-              const path = new URL(String(own.registration_client_uri)).pathname
-              const put = (metadata: Record<string, unknown>) =>
-                Effect.map(
-                  world.send("PUT", path, {
-                    headers: {
-                      "content-type": "application/json",
-                      authorization: `Bearer ${own.registration_access_token}`
-                    },
-                    body: JSON.stringify({
-                      client_id: own.client_id,
-                      redirect_uris: ["https://app.example.org/callback"],
-                      ...metadata
-                    })
-                  }),
-                  ({ body, status }) => ({ status, body: JSON.parse(body) as Record<string, unknown> })
-                )
-              const writes = () => [world.calls.insert.length, world.calls.replace.length]
-              const known = writes()
-              const keys = { jwks: { keys: [another.jwk, { ...es256.jwk, d: "c2VjcmV0" }] } }
-              for (const wrong of [
-                keys,
-                { jwks: { keys: [es256.jwk] }, jwks_uri: "https://app.example.org/jwks" },
-                { ...keys, jwks_uri: "https://app.example.org/jwks" }
-              ]) {
-                for (const send of [put, (metadata: Record<string, unknown>) => register(world, metadata)]) {
-                  const { body, status } = yield* send({ ...asked, ...wrong })
-                  expect([status, body.error]).toEqual([400, "invalid_client_metadata"])
-                  expect(String(body.error_description)).not.toContain("c2VjcmV0")
-                  expect(/\b2\b.*\bd\b/.test(String(body.error_description))).toBe(wrong.jwks === keys.jwks)
-                }
-              }
-              expect(writes()).toEqual(known)
-              expect((yield* put(good)).status).toBe(200)
-            }),
-          options
-        )
+        inWorld(function* (world) {
+          const asked = { token_endpoint_auth_method: by, grant_types: ["authorization_code"] }
+          const good = by === "private_key_jwt" ? { ...asked, jwks: { keys: [es256.jwk] } } : asked
+          const { body: own } = yield* register(world, good)
+          const path = new URL(String(own.registration_client_uri)).pathname
+          const put = (metadata: Record<string, unknown>) =>
+            Effect.map(
+              world.send("PUT", path, {
+                headers: {
+                  "content-type": "application/json",
+                  authorization: `Bearer ${own.registration_access_token}`
+                },
+                body: JSON.stringify({
+                  client_id: own.client_id,
+                  redirect_uris: ["https://app.example.org/callback"],
+                  ...metadata
+                })
+              }),
+              ({ body, status }) => ({ status, body: JSON.parse(body) as Record<string, unknown> })
+            )
+          const writes = () => [world.calls.insert.length, world.calls.replace.length]
+          const known = writes()
+          const keys = { jwks: { keys: [another.jwk, { ...es256.jwk, d: "c2VjcmV0" }] } }
+          for (const wrong of [
+            keys,
+            { jwks: { keys: [es256.jwk] }, jwks_uri: "https://app.example.org/jwks" },
+            { ...keys, jwks_uri: "https://app.example.org/jwks" }
+          ]) {
+            for (const send of [put, (metadata: Record<string, unknown>) => register(world, metadata)]) {
+              const { body, status } = yield* send({ ...asked, ...wrong })
+              expect([status, body.error]).toEqual([400, "invalid_client_metadata"])
+              expect(String(body.error_description)).not.toContain("c2VjcmV0")
+              expect(/\b2\b.*\bd\b/.test(String(body.error_description))).toBe(wrong.jwks === keys.jwks)
+            }
+          }
+          expect(writes()).toEqual(known)
+          expect((yield* put(good)).status).toBe(200)
+        }, options)
     )
   }
 
   test("is told what is wrong: that a key is a secret no more, or what keys are taken", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const toldOf = (metadata: Record<string, unknown>) =>
-            Effect.map(register(world, metadata), ({ body }) => String(body.error_description))
-          const wrongSet = yield* toldOf({ jwks: { keys: "key" } })
-          const secret = yield* toldOf({ jwks: { keys: [{ ...es256.jwk, d: "AAAA" }] } })
-          expect(secret).not.toBe(wrongSet)
-          // Of several it is told which, and by which member, and nothing of the secret.
-          const second = yield* toldOf({ jwks: { keys: [es256.jwk, { ...another.jwk, d: "BBBB" }] } })
-          expect([/\b1\b/.test(secret), /\bd\b/.test(secret), secret.includes("AAAA")]).toEqual([true, true, false])
-          expect(second).toBe(secret.replace("1", "2"))
-          const none = yield* toldOf({ jwks: { keys: [{ kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }] } })
-          expect(none).toContain(algorithms.join(", "))
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const toldOf = (metadata: Record<string, unknown>) =>
+        Effect.map(register(world, metadata), ({ body }) => String(body.error_description))
+      const wrongSet = yield* toldOf({ jwks: { keys: "key" } })
+      const secret = yield* toldOf({ jwks: { keys: [{ ...es256.jwk, d: "AAAA" }] } })
+      expect(secret).not.toBe(wrongSet)
+      // Of several it is told which, and by which member, and nothing of the secret.
+      const second = yield* toldOf({ jwks: { keys: [es256.jwk, { ...another.jwk, d: "BBBB" }] } })
+      expect([/\b1\b/.test(secret), /\bd\b/.test(secret), secret.includes("AAAA")]).toEqual([true, true, false])
+      expect(second).toBe(secret.replace("1", "2"))
+      const none = yield* toldOf({ jwks: { keys: [{ kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }] } })
+      expect(none).toContain(algorithms.join(", "))
+    }, signing))
 
   test("has keys or an address, as it was told, and an algorithm where it named one", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const jwksUri = "https://app.example.org/jwks"
-          const fetched = (yield* register(world, { jwks_uri: jwksUri })).body
-          expect([fetched.jwks_uri, "jwks" in fetched]).toEqual([jwksUri, false])
-          expect("token_endpoint_auth_signing_alg" in fetched).toBe(false)
-          const given = (yield* register(world, { jwks: { keys: [es256.jwk] } })).body
-          expect(["jwks_uri" in given, given.jwks]).toEqual([false, { keys: [es256.jwk] }])
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const jwksUri = "https://app.example.org/jwks"
+      const fetched = (yield* register(world, { jwks_uri: jwksUri })).body
+      expect([fetched.jwks_uri, "jwks" in fetched]).toEqual([jwksUri, false])
+      expect("token_endpoint_auth_signing_alg" in fetched).toBe(false)
+      const given = (yield* register(world, { jwks: { keys: [es256.jwk] } })).body
+      expect(["jwks_uri" in given, given.jwks]).toEqual([false, { keys: [es256.jwk] }])
+    }, signing))
 
   test("passes over keys that are for something else", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const other = { kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }
-          const client = yield* registered(world, { jwks: { keys: [other, es256.jwk] } })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          expect(yield* ask(world, assertion)).toEqual(granted)
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const other = { kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }
+      const client = yield* registered(world, { jwks: { keys: [other, es256.jwk] } })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      expect(yield* ask(world, assertion)).toEqual(granted)
+    }, signing))
 
   test("at an address is no failed authentication where this server fetches nothing: the client is to come again", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks_uri: "https://app.example.org/jwks" })
-          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
-          expect(yield* ask(world, assertion)).toEqual({ status: 503, error: "temporarily_unavailable" })
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      const client = yield* registered(world, { jwks_uri: "https://app.example.org/jwks" })
+      const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+      expect(yield* ask(world, assertion)).toEqual({ status: 503, error: "temporarily_unavailable" })
+    }, signing))
 
   test("at an address is fetched anew for a key that is named and not known, and for no other", () => {
     const web = new DocumentsWeb()
@@ -883,23 +778,22 @@ describe("a registration of keys", () => {
     const publish = (...keys: ReadonlyArray<JWK>) => web.pages.set(jwksUri, { body: { keys } })
     publish(es256.jwk)
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registered(world, { jwks_uri: jwksUri })
-          const by = (signer: Signer, header: object) =>
-            Effect.flatMap(
-              Effect.promise(() => signed(signer, claimsOf(client), header)),
-              (assertion) => ask(world, assertion)
-            )
-          expect(yield* by(es256, {})).toEqual(granted)
-          publish(es256.jwk, another.jwk)
-          yield* TestClock.adjust("61 seconds")
-          const asked = web.asked.length
-          for (const kid of [undefined, 2, null]) expect(yield* by(another, { kid })).toEqual(refused)
-          expect(web.asked.length).toBe(asked)
-          expect(yield* by(another, {})).toEqual(granted)
-          expect(web.asked.slice(asked)).toEqual([jwksUri])
-        }),
+      function* (world) {
+        const client = yield* registered(world, { jwks_uri: jwksUri })
+        const by = (signer: Signer, header: object) =>
+          Effect.flatMap(
+            Effect.promise(() => signed(signer, claimsOf(client), header)),
+            (assertion) => ask(world, assertion)
+          )
+        expect(yield* by(es256, {})).toEqual(granted)
+        publish(es256.jwk, another.jwk)
+        yield* TestClock.adjust("61 seconds")
+        const asked = web.asked.length
+        for (const kid of [undefined, 2, null]) expect(yield* by(another, { kid })).toEqual(refused)
+        expect(web.asked.length).toBe(asked)
+        expect(yield* by(another, {})).toEqual(granted)
+        expect(web.asked.slice(asked)).toEqual([jwksUri])
+      },
       { ...signing, documents: web.layer() }
     )
   })

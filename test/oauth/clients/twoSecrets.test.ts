@@ -51,75 +51,69 @@ const told = (world: World, tag: "TokensIssued" | "TokenRevoked" = "TokensIssued
 
 describe.each(methods)("two live secrets by %s", (method) => {
   test("both are good, the audit says which was shown, and one after the other ends", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { first, id } = yield* registered(world)
-        const status = (secret: string) => Effect.map(ask(world, id, secret, method), (answer) => answer.status)
-        expect(yield* status(first)).toBe(200)
-        const second = yield* renewed(world, id, 7 * day)
-        expect([yield* status(first), yield* status(second), yield* status(`${second}x`)]).toEqual([200, 200, 401])
-        const [alone, older, newer] = told(world)
-        expect(alone).toEqual(Option.none())
-        expect([older, newer]).toEqual([first, second].map((secret) => Option.some(secretMark(digestOf(secret)))))
-        expect(JSON.stringify(world.audit)).not.toContain(second)
-        yield* TestClock.adjust(7 * day)
-        expect([yield* status(first), yield* status(second)]).toEqual([401, 200])
-      })
-    ))
+    inWorld(function* (world) {
+      const { first, id } = yield* registered(world)
+      const status = (secret: string) => Effect.map(ask(world, id, secret, method), (answer) => answer.status)
+      expect(yield* status(first)).toBe(200)
+      const second = yield* renewed(world, id, 7 * day)
+      expect([yield* status(first), yield* status(second), yield* status(`${second}x`)]).toEqual([200, 200, 401])
+      const [alone, older, newer] = told(world)
+      expect(alone).toEqual(Option.none())
+      expect([older, newer]).toEqual([first, second].map((secret) => Option.some(secretMark(digestOf(secret)))))
+      expect(JSON.stringify(world.audit)).not.toContain(second)
+      yield* TestClock.adjust(7 * day)
+      expect([yield* status(first), yield* status(second)]).toEqual([401, 200])
+    }))
 
   test("the audit says too which was shown to revoke, for a program that does nothing else", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { first, id } = yield* registered(world)
-        const token = Effect.map(ask(world, id, first, method), (answer) => String(jsonOf(answer).access_token))
-        const revoke = (secret: string) =>
-          Effect.flatMap(token, (token) => post(world, "/oauth/revoke", id, secret, method, { token }))
-        yield* revoke(first)
-        const second = yield* renewed(world, id, day)
-        for (const secret of [first, second]) yield* revoke(secret)
-        const marks = [first, second].map((secret) => Option.some(secretMark(digestOf(secret))))
-        expect(told(world, "TokenRevoked")).toEqual([Option.none(), ...marks])
-      })
-    ))
+    inWorld(function* (world) {
+      const { first, id } = yield* registered(world)
+      const token = Effect.map(ask(world, id, first, method), (answer) => String(jsonOf(answer).access_token))
+      const revoke = (secret: string) =>
+        Effect.flatMap(token, (token) => post(world, "/oauth/revoke", id, secret, method, { token }))
+      yield* revoke(first)
+      const second = yield* renewed(world, id, day)
+      for (const secret of [first, second]) yield* revoke(secret)
+      const marks = [first, second].map((secret) => Option.some(secretMark(digestOf(secret))))
+      expect(told(world, "TokenRevoked")).toEqual([Option.none(), ...marks])
+    }))
 
   test("the audit says at whatever endpoint that the older one is in use, once a minute, whatever came of it", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { first, id } = yield* registered(world)
-        const taking = world.services.endpoints.filter(({ methods: { POST } }) =>
-          POST?.contract?.(world.services).callers.some(({ shows }) => shows === "clientSecret")
-        )
-        const paths = taking.map(({ path }) => path)
-        expect(paths).toContain("/oauth/introspect")
-        expect(paths.length).toBeGreaterThanOrEqual(5)
-        const used = () => world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "OlderSecretUsed")
-        const show = (path: string, secret: string) =>
-          Effect.map(post(world, path, id, secret, method, { token: "x", grant_type: "none" }), ({ status }) => status)
-        const showEverywhere = (secret: string) => Effect.forEach(paths, (path) => show(path, secret))
-        yield* showEverywhere(first)
-        const second = yield* renewed(world, id, day)
-        yield* showEverywhere(second)
-        expect(yield* showEverywhere(`${first}x`)).toEqual(paths.map(() => 401))
-        expect(used()).toEqual([])
-        for (const path of paths) {
-          for (const seconds of [0, 59]) {
-            yield* TestClock.adjust(`${seconds} seconds`)
-            expect(yield* show(path, first)).not.toBe(401)
-          }
-          yield* show(path, second)
-          yield* TestClock.adjust("1 second")
+    inWorld(function* (world) {
+      const { first, id } = yield* registered(world)
+      const taking = world.services.endpoints.filter(({ methods: { POST } }) =>
+        POST?.contract?.(world.services).callers.some(({ shows }) => shows === "clientSecret")
+      )
+      const paths = taking.map(({ path }) => path)
+      expect(paths).toContain("/oauth/introspect")
+      expect(paths.length).toBeGreaterThanOrEqual(5)
+      const used = () => world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "OlderSecretUsed")
+      const show = (path: string, secret: string) =>
+        Effect.map(post(world, path, id, secret, method, { token: "x", grant_type: "none" }), ({ status }) => status)
+      const showEverywhere = (secret: string) => Effect.forEach(paths, (path) => show(path, secret))
+      yield* showEverywhere(first)
+      const second = yield* renewed(world, id, day)
+      yield* showEverywhere(second)
+      expect(yield* showEverywhere(`${first}x`)).toEqual(paths.map(() => 401))
+      expect(used()).toEqual([])
+      for (const path of paths) {
+        for (const seconds of [0, 59]) {
+          yield* TestClock.adjust(`${seconds} seconds`)
+          expect(yield* show(path, first)).not.toBe(401)
         }
-        const event = { _tag: "OlderSecretUsed", client: id, secret: secretMark(digestOf(first)) } as const
-        expect(used()).toEqual(paths.map((endpoint) => ({ ...event, endpoint })))
-        // Each process tells it by itself.
-        yield* show("/oauth/introspect", first)
-        yield* ask(yield* world.elsewhere, id, first, method)
-        expect(used()).toHaveLength(paths.length + 2)
-        yield* TestClock.adjust(day)
-        expect(yield* showEverywhere(first)).toEqual(paths.map(() => 401))
-        expect(used()).toHaveLength(paths.length + 2)
-      })
-    ))
+        yield* show(path, second)
+        yield* TestClock.adjust("1 second")
+      }
+      const event = { _tag: "OlderSecretUsed", client: id, secret: secretMark(digestOf(first)) } as const
+      expect(used()).toEqual(paths.map((endpoint) => ({ ...event, endpoint })))
+      // Each process tells it by itself.
+      yield* show("/oauth/introspect", first)
+      yield* ask(yield* world.elsewhere, id, first, method)
+      expect(used()).toHaveLength(paths.length + 2)
+      yield* TestClock.adjust(day)
+      expect(yield* showEverywhere(first)).toEqual(paths.map(() => 401))
+      expect(used()).toHaveLength(paths.length + 2)
+    }))
 
   test("the audit says so of a client whose share is used up, too", () => {
     const limiter = Layer.succeed(Limiter, {
@@ -127,63 +121,58 @@ describe.each(methods)("two live secrets by %s", (method) => {
         name === "client" ? new TooManyRequests({ limit: name, retryAfterSeconds: 9 }) : Effect.void
     })
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const { first, id } = yield* registered(world)
-          yield* renewed(world, id, day)
-          expect((yield* ask(world, id, first, method)).status).toBe(429)
-          expect(world.audit.map(({ event }) => event)).toContainEqual({
-            _tag: "OlderSecretUsed",
-            client: id,
-            endpoint: "/oauth/token",
-            secret: secretMark(digestOf(first))
-          })
-        }),
+      function* (world) {
+        const { first, id } = yield* registered(world)
+        yield* renewed(world, id, day)
+        expect((yield* ask(world, id, first, method)).status).toBe(429)
+        expect(world.audit.map(({ event }) => event)).toContainEqual({
+          _tag: "OlderSecretUsed",
+          client: id,
+          endpoint: "/oauth/token",
+          secret: secretMark(digestOf(first))
+        })
+      },
       { limiter }
     )
   })
 
   test("the older one can be dropped before its time, and of two owners at once one makes a secret", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { first, id } = yield* registered(world)
-        const elsewhere = yield* world.elsewhere
-        const made = yield* Effect.forEach([world, elsewhere], (one) => Effect.result(renewed(one, id, day)), {
-          concurrency: "unbounded"
-        })
-        expect(made.map(({ _tag }) => _tag).toSorted()).toEqual(["Failure", "Success"])
-        expect(yield* dropSecret(world.services, byOwner(world), id)).toBe("done")
-        expect(yield* dropSecret(world.services, byOwner(world), id)).toBe("was_so")
-        expect((yield* ask(world, id, first, method)).status).toBe(401)
-        const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
-        expect(changes).toEqual(["secret_made", "secret_dropped"])
+    inWorld(function* (world) {
+      const { first, id } = yield* registered(world)
+      const elsewhere = yield* world.elsewhere
+      const made = yield* Effect.forEach([world, elsewhere], (one) => Effect.result(renewed(one, id, day)), {
+        concurrency: "unbounded"
       })
-    ))
+      expect(made.map(({ _tag }) => _tag).toSorted()).toEqual(["Failure", "Success"])
+      expect(yield* dropSecret(world.services, byOwner(world), id)).toBe("done")
+      expect(yield* dropSecret(world.services, byOwner(world), id)).toBe("was_so")
+      expect((yield* ask(world, id, first, method)).status).toBe(401)
+      const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
+      expect(changes).toEqual(["secret_made", "secret_dropped"])
+    }))
 })
 
 describe("an update by RFC 7592", () => {
   test("rotates nothing: both secrets go on, and either proves whose the body is", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const response = yield* postRegistration(world, { redirect_uris: [], grant_types: ["client_credentials"] })
-        const before = jsonOf(response)
-        const id = yield* Effect.fromOption(readClientId(before.client_id))
-        const first = String(before.client_secret)
-        const second = yield* renewed(world, id, day)
-        for (const secret of [first, second]) {
-          const put = yield* world.send("PUT", `/oauth/register/${id}`, {
-            headers: { ...jsonHeaders, authorization: `Bearer ${before.registration_access_token}` },
-            body: JSON.stringify({ ...before, client_secret: secret, client_name: "Renamed" })
-          })
-          expect(put.status).toBe(200)
-          expect(jsonOf(put)).not.toHaveProperty("client_secret")
-          expect((yield* ask(world, id, secret, "client_secret_basic")).status).toBe(200)
-        }
-        const other = yield* world.send("PUT", `/oauth/register/${id}`, {
+    inWorld(function* (world) {
+      const response = yield* postRegistration(world, { redirect_uris: [], grant_types: ["client_credentials"] })
+      const before = jsonOf(response)
+      const id = yield* Effect.fromOption(readClientId(before.client_id))
+      const first = String(before.client_secret)
+      const second = yield* renewed(world, id, day)
+      for (const secret of [first, second]) {
+        const put = yield* world.send("PUT", `/oauth/register/${id}`, {
           headers: { ...jsonHeaders, authorization: `Bearer ${before.registration_access_token}` },
-          body: JSON.stringify({ ...before, client_secret: `${first}x` })
+          body: JSON.stringify({ ...before, client_secret: secret, client_name: "Renamed" })
         })
-        expect(other.status).toBe(400)
+        expect(put.status).toBe(200)
+        expect(jsonOf(put)).not.toHaveProperty("client_secret")
+        expect((yield* ask(world, id, secret, "client_secret_basic")).status).toBe(200)
+      }
+      const other = yield* world.send("PUT", `/oauth/register/${id}`, {
+        headers: { ...jsonHeaders, authorization: `Bearer ${before.registration_access_token}` },
+        body: JSON.stringify({ ...before, client_secret: `${first}x` })
       })
-    ))
+      expect(other.status).toBe(400)
+    }))
 })

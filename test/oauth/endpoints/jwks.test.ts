@@ -21,15 +21,14 @@ describe("the published keys (RFC 7517)", () => {
   test("are there for whoever comes before the first signature, by what signs unless somebody says otherwise", async () => {
     const first = (options: Parameters<typeof inWorld>[1]) =>
       inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const told = yield* world.send("GET", "/oauth/jwks")
-            expect([told.status, header(told, "cache-control")]).toEqual([200, "public, max-age=300"])
-            const { keys } = JSON.parse(told.body) as { keys: ReadonlyArray<{ alg: Algorithm }> }
-            for (const { alg } of keys) yield* sign(world, alg)
-            expect((yield* world.send("GET", "/oauth/jwks")).body).toBe(told.body)
-            return keys.map(({ alg }) => alg)
-          }),
+        function* (world) {
+          const told = yield* world.send("GET", "/oauth/jwks")
+          expect([told.status, header(told, "cache-control")]).toEqual([200, "public, max-age=300"])
+          const { keys } = JSON.parse(told.body) as { keys: ReadonlyArray<{ alg: Algorithm }> }
+          for (const { alg } of keys) yield* sign(world, alg)
+          expect((yield* world.send("GET", "/oauth/jwks")).body).toBe(told.body)
+          return keys.map(({ alg }) => alg)
+        },
         { ...signing, ...options }
       )
     expect(await first({})).toEqual(["ES256"])
@@ -42,53 +41,45 @@ describe("the published keys (RFC 7517)", () => {
   })
 
   test("have public members only, may be kept for five minutes, and are read from any origin", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          yield* sign(world)
-          yield* sign(world, "RS256")
-          const answer = yield* world.send("GET", "/oauth/jwks")
-          expect(header(answer, "cache-control")).toBe("public, max-age=300")
-          expect(header(answer, "content-type")).toBe("application/json")
-          expect(header(answer, "access-control-allow-origin")).toBe("*")
-          const set = JSON.parse(answer.body) as { keys: Array<Record<string, string>> }
-          expect(set.keys.map((key) => Object.keys(key).sort())).toEqual([
-            ["alg", "crv", "kid", "kty", "use", "x", "y"],
-            ["alg", "e", "kid", "kty", "n", "use"]
-          ])
-          expect(set.keys).toMatchObject([
-            { alg: "ES256", use: "sig", kty: "EC" },
-            { alg: "RS256", use: "sig", kty: "RSA" }
-          ])
-          createLocalJWKSet(set as Parameters<typeof createLocalJWKSet>[0])
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      yield* sign(world)
+      yield* sign(world, "RS256")
+      const answer = yield* world.send("GET", "/oauth/jwks")
+      expect(header(answer, "cache-control")).toBe("public, max-age=300")
+      expect(header(answer, "content-type")).toBe("application/json")
+      expect(header(answer, "access-control-allow-origin")).toBe("*")
+      const set = JSON.parse(answer.body) as { keys: Array<Record<string, string>> }
+      expect(set.keys.map((key) => Object.keys(key).sort())).toEqual([
+        ["alg", "crv", "kid", "kty", "use", "x", "y"],
+        ["alg", "e", "kid", "kty", "n", "use"]
+      ])
+      expect(set.keys).toMatchObject([
+        { alg: "ES256", use: "sig", kty: "EC" },
+        { alg: "RS256", use: "sig", kty: "RSA" }
+      ])
+      createLocalJWKSet(set as Parameters<typeof createLocalJWKSet>[0])
+    }, signing))
 
   test("are not sent again to a cache that has them, until they change", () =>
-    inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          yield* sign(world)
-          const etag = header(yield* world.send("GET", "/oauth/jwks"), "etag") ?? ""
-          const ask = (known: string) =>
-            Effect.map(world.send("GET", "/oauth/jwks", { headers: { "if-none-match": known } }), (answer) => [
-              answer.status,
-              answer.body.length > 0,
-              header(answer, "etag") === etag
-            ])
-          for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*", '"other", *']) {
-            expect(yield* ask(known)).toEqual([304, false, true])
-          }
-          for (const known of ['"other"', "", etag.slice(1), `"W/${etag.slice(1)}`])
-            expect(yield* ask(known)).toEqual([200, true, true])
-          yield* world.services.signing.rotate(theWorkspace, yield* currentInstant)
-          expect(yield* ask(etag)).toEqual([200, true, false])
-          yield* TestClock.adjust(Duration.millis(publishedAhead))
-          expect(yield* ask(etag)).toEqual([200, true, false])
-        }),
-      signing
-    ))
+    inWorld(function* (world) {
+      yield* sign(world)
+      const etag = header(yield* world.send("GET", "/oauth/jwks"), "etag") ?? ""
+      const ask = (known: string) =>
+        Effect.map(world.send("GET", "/oauth/jwks", { headers: { "if-none-match": known } }), (answer) => [
+          answer.status,
+          answer.body.length > 0,
+          header(answer, "etag") === etag
+        ])
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*", '"other", *']) {
+        expect(yield* ask(known)).toEqual([304, false, true])
+      }
+      for (const known of ['"other"', "", etag.slice(1), `"W/${etag.slice(1)}`])
+        expect(yield* ask(known)).toEqual([200, true, true])
+      yield* world.services.signing.rotate(theWorkspace, yield* currentInstant)
+      expect(yield* ask(etag)).toEqual([200, true, false])
+      yield* TestClock.adjust(Duration.millis(publishedAhead))
+      expect(yield* ask(etag)).toEqual([200, true, false])
+    }, signing))
 
   test("are known by themselves, not by how many there are", async () => {
     const etag = () =>

@@ -113,12 +113,11 @@ describe("a request to sign out", () => {
   test("counts for the address that it comes from", () => {
     const { limiter, taken } = watchedLimiter()
     return inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          yield* asked(world, {}, { as: "alice", peer: "192.0.2.1" })
-          yield* posted(world, {}, { peer: "192.0.2.1" })
-          expect(taken).toEqual(["authorize 192.0.2.1", "authorize 192.0.2.1"])
-        }),
+      function* (world) {
+        yield* asked(world, {}, { as: "alice", peer: "192.0.2.1" })
+        yield* posted(world, {}, { peer: "192.0.2.1" })
+        expect(taken).toEqual(["authorize 192.0.2.1", "authorize 192.0.2.1"])
+      },
       { ...signsIn, limiter }
     )
   })
@@ -212,15 +211,14 @@ describe("a request to sign out", () => {
 
   test("names a client whose id holds its registration as it is named there", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world, { client_name: "Notes & more" })
-          expect(client.id).toStartWith(sealedPrefix)
-          yield* signInToApp(world, client)
-          const page = yield* asked(world, { client_id: client.id })
-          expect([page.status, pageName(page)]).toEqual([200, "end-session"])
-          expect(page.body).toContain(">Notes &amp; more</bdi>")
-        }),
+      function* (world) {
+        const client = yield* registerClient(world, { client_name: "Notes & more" })
+        expect(client.id).toStartWith(sealedPrefix)
+        yield* signInToApp(world, client)
+        const page = yield* asked(world, { client_id: client.id })
+        expect([page.status, pageName(page)]).toEqual([200, "end-session"])
+        expect(page.body).toContain(">Notes &amp; more</bdi>")
+      },
       { ...signsIn, policy: { ...signsIn.policy, registrationRows: "at_consent" } }
     ))
 
@@ -291,10 +289,8 @@ describe("a request to sign out", () => {
     ))
 
   test("is not there where no person signs in, or where the host signs no person out", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        expect((yield* asked(world, {})).status).toBe(404)
-        expect(world.routes.some((route) => route.path === path)).toBe(false)
-      })
-    ))
+    inWorld(function* (world) {
+      expect((yield* asked(world, {})).status).toBe(404)
+      expect(world.routes.some((route) => route.path === path)).toBe(false)
+    }))
 })

@@ -254,13 +254,12 @@ describe("an assertion that is taken", () => {
   ]
   test.each(taken)("%s", (_, { claims, fields, header }, terms = {}) =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* enterprise(world)
-          yield* trust(world, { ...terms, ...("clients" in terms ? { clients: [client.id] } : {}) })
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client, claims), header), fields)
-          expect([answer.status, jsonOf(answer).scope]).toEqual([200, "api profile"])
-        }),
+      function* (world) {
+        const client = yield* enterprise(world)
+        yield* trust(world, { ...terms, ...("clients" in terms ? { clients: [client.id] } : {}) })
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client, claims), header), fields)
+        expect([answer.status, jsonOf(answer).scope]).toEqual([200, "api profile"])
+      },
       { signatures: realSignatures }
     )
   )
@@ -270,17 +269,16 @@ describe("an assertion of a person", () => {
   test("says to the host who is meant, and an address unless the issuer says that it is not verified", () => {
     const told: Array<unknown> = []
     return inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const claims = [{}, { email }, { email, email_verified: false }, { email: "" }]
-          for (const more of claims) yield* bring(world, client, yield* signed(claimsFor(client, more)))
-          expect(told).toStrictEqual([
-            [{ issuer: login, subject: "alice" }, false],
-            [{ issuer: login, subject: "alice", email }, false],
-            [{ issuer: login, subject: "alice" }, false],
-            [{ issuer: login, subject: "alice" }, false]
-          ])
-        }),
+      function* ({ client, world }) {
+        const claims = [{}, { email }, { email, email_verified: false }, { email: "" }]
+        for (const more of claims) yield* bring(world, client, yield* signed(claimsFor(client, more)))
+        expect(told).toStrictEqual([
+          [{ issuer: login, subject: "alice" }, false],
+          [{ issuer: login, subject: "alice", email }, false],
+          [{ issuer: login, subject: "alice" }, false],
+          [{ issuer: login, subject: "alice" }, false]
+        ])
+      },
       {},
       {
         asserted: (_workspace, asserted, make) => {
@@ -294,122 +292,108 @@ describe("an assertion of a person", () => {
   test("is on a grant of who is meant by then, where a subject of its issuer comes to mean another person", () => {
     let meant = "alice"
     return inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          for (const who of ["alice", "bob"]) {
-            meant = who
-            expect((yield* bring(world, client, yield* signed(claimsFor(client)))).status).toBe(200)
-          }
-          const [ofAlice, ofBob] = [yield* grantsOf(world), yield* grantsOf(world, "bob")]
-          expect([ofAlice.length, ofBob.length]).toEqual([1, 1])
-          expect(ofAlice[0]?.id).not.toBe(ofBob[0]?.id)
-        }),
+      function* ({ client, world }) {
+        for (const who of ["alice", "bob"]) {
+          meant = who
+          expect((yield* bring(world, client, yield* signed(claimsFor(client)))).status).toBe(200)
+        }
+        const [ofAlice, ofBob] = [yield* grantsOf(world), yield* grantsOf(world, "bob")]
+        expect([ofAlice.length, ofBob.length]).toEqual([1, 1])
+        expect(ofAlice[0]?.id).not.toBe(ofBob[0]?.id)
+      },
       {},
       { asserted: () => Effect.succeed(Option.some(UserId.make(meant))) }
     )
   })
 
   test("may be bound to a key, by whose proof alone it is good", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const [holder, other] = yield* Effect.promise(() => Promise.all([holderOf("ES256"), holderOf("ES256")]))
-        const assertion = yield* signed(claimsFor(client, { cnf: { jkt: holder.jkt } }))
-        const fields = { grant_type: jwtBearer.name, client_id: client.id, client_secret: client.secret, assertion }
-        const shown = Effect.fnUntraced(function* (by: typeof holder) {
-          const headers = { ...formHeaders, dpop: yield* tokenProof(by) }
-          return jsonOf(yield* world.send("POST", "/oauth/token", { headers, body: form(fields) }))
-        })
-        expect((yield* shown(holder)).token_type).toBe("DPoP")
-        expect((yield* shown(other)).error).toBe("invalid_grant")
+    inCompany(function* ({ client, world }) {
+      const [holder, other] = yield* Effect.promise(() => Promise.all([holderOf("ES256"), holderOf("ES256")]))
+      const assertion = yield* signed(claimsFor(client, { cnf: { jkt: holder.jkt } }))
+      const fields = { grant_type: jwtBearer.name, client_id: client.id, client_secret: client.secret, assertion }
+      const shown = Effect.fnUntraced(function* (by: typeof holder) {
+        const headers = { ...formHeaders, dpop: yield* tokenProof(by) }
+        return jsonOf(yield* world.send("POST", "/oauth/token", { headers, body: form(fields) }))
       })
-    ))
+      expect((yield* shown(holder)).token_type).toBe("DPoP")
+      expect((yield* shown(other)).error).toBe("invalid_grant")
+    }))
 })
 
 describe("an assertion that is refused", () => {
   test("where any JWT is taken, as what is another kind of JWT", () =>
-    inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          for (const typ of ["at+jwt", "dpop+jwt", "", "logout+jwt"]) {
-            const answer = yield* bring(world, client, yield* signed(claimsFor(client), { typ }))
-            expect([typ, answer.status]).toEqual([typ, 400])
-            expect(world.audit.at(-1)?.event).toMatchObject({ reason: "assertion_type" })
-          }
-        }),
-      any
-    ))
+    inCompany(function* ({ client, world }) {
+      for (const typ of ["at+jwt", "dpop+jwt", "", "logout+jwt"]) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client), { typ }))
+        expect([typ, answer.status]).toEqual([typ, 400])
+        expect(world.audit.at(-1)?.event).toMatchObject({ reason: "assertion_type" })
+      }
+    }, any))
 
   const rows = Object.entries(forgeries).flatMap(([error, byReason]) =>
     Object.entries(byReason).flatMap(([reason, all]) => all.map((one) => [...one, error, reason] as const))
   )
   test.each(rows)("%s", (_, { by, change = (jwt) => jwt, claims, fields = {}, header, write }, error, reason) =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const jwt = change(yield* signed(claimsFor(client, claims), header, by, write))
-        const answer = yield* bring(world, client, jwt, fields)
-        expect([answer.status, jsonOf(answer).error]).toEqual([400, error])
-        expect(world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", reason })
-        expect(yield* grantsOf(world)).toEqual([])
-      })
-    )
+    inCompany(function* ({ client, world }) {
+      const jwt = change(yield* signed(claimsFor(client, claims), header, by, write))
+      const answer = yield* bring(world, client, jwt, fields)
+      expect([answer.status, jsonOf(answer).error]).toEqual([400, error])
+      expect(world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", reason })
+      expect(yield* grantsOf(world)).toEqual([])
+    })
   )
 
   test("at a host that finds no person by what issuers assert", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
-        }),
+      function* ({ client, world }) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+      },
       { people: "made" },
       { asserted: "unknown" }
     ))
 
   test("by a client that its issuer is not for", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
-        }),
+      function* ({ client, world }) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+      },
       { clients: ["A".repeat(22)] }
     ))
 
   test("about an address of another company", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          for (const [email, status] of [
-            ["alice@acme.example", 200],
-            ["alice@other.example", 400],
-            ["alice@acme.example.other.example", 400],
-            ["alice@acme.example@other.example", 400],
-            ["alice@acme.example\u0000", 400],
-            ["alice@ACME.example", 200],
-            ["@acme.example", 200],
-            [["alice@acme.example"], 400],
-            [undefined, 400]
-          ] as const) {
-            const answer = yield* bring(world, client, yield* signed(claimsFor(client, { email })))
-            expect([email, answer.status]).toEqual([email, status])
-          }
-          for (const email_verified of [false, "false", 0, null, "", {}]) {
-            const unverified = { email: "alice@acme.example", email_verified }
-            const answer = yield* bring(world, client, yield* signed(claimsFor(client, unverified)))
-            expect([email_verified, answer.status]).toEqual([email_verified, 400])
-          }
-        }),
+      function* ({ client, world }) {
+        for (const [email, status] of [
+          ["alice@acme.example", 200],
+          ["alice@other.example", 400],
+          ["alice@acme.example.other.example", 400],
+          ["alice@acme.example@other.example", 400],
+          ["alice@acme.example\u0000", 400],
+          ["alice@ACME.example", 200],
+          ["@acme.example", 200],
+          [["alice@acme.example"], 400],
+          [undefined, 400]
+        ] as const) {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client, { email })))
+          expect([email, answer.status]).toEqual([email, status])
+        }
+        for (const email_verified of [false, "false", 0, null, "", {}]) {
+          const unverified = { email: "alice@acme.example", email_verified }
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client, unverified)))
+          expect([email_verified, answer.status]).toEqual([email_verified, 400])
+        }
+      },
       { domains: ["acme.example"] }
     ))
 
   test("of a client that registered itself, which never gets the grant type", () =>
-    inCompany(({ world }) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { grant_types: ["authorization_code", jwtBearer.name] })
-        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-        expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
-      })
-    ))
+    inCompany(function* ({ world }) {
+      const client = yield* registerClient(world, { grant_types: ["authorization_code", jwtBearer.name] })
+      const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+      expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
+    }))
 
   test.each([
     ["malformed", { issuer: "http://login.acme.example" }],
@@ -419,10 +403,8 @@ describe("an assertion that is refused", () => {
     ["resources", { resources: ["https://evil.example"] }],
     ["trusted", {}]
   ])("of an issuer that cannot be trusted: %s", (reason, typed) =>
-    inCompany(({ world }) =>
-      Effect.gen(function* () {
-        expect(yield* Effect.flip(trust(world, typed))).toMatchObject({ _tag: "BadIssuer", reason })
-      })
-    )
+    inCompany(function* ({ world }) {
+      expect(yield* Effect.flip(trust(world, typed))).toMatchObject({ _tag: "BadIssuer", reason })
+    })
   )
 })

@@ -57,122 +57,112 @@ const told = Effect.fnUntraced(function* (world: World, token: string) {
 
 describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", () => {
   test("becomes an access token without a refresh token, again and again, on one grant of the person's", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const assertion = yield* signed(claimsFor(client))
-        const first = yield* bring(world, client, assertion)
-        const { access_token, ...rest } = jsonOf(first)
-        expect(rest).toEqual({ token_type: "Bearer", expires_in: 3600, scope: "api profile" })
-        expect(yield* told(world, text(access_token))).toMatchObject({ sub: "alice", client_id: client.id })
-        expect((yield* companies(world, text(access_token))).status).toBe(200)
-        const record = {
-          _tag: "Standing",
-          id: expect.stringMatching(/^[\w-]{22}$/),
-          client: client.id,
-          subject: { _tag: "User", id: "alice" },
-          scope: ["api", "profile"],
-          resources: null,
-          createdAt: t0,
-          access: { epoch: 0, revoked: [] },
-          asserted: { issuer: login, since: t0 },
-          expiresAt: t0 + 30 * day
-        }
-        expect<unknown>(yield* grantsOf(world)).toEqual([record])
-        expect(world.audit.at(-1)?.event).toEqual({
-          _tag: "TokensIssued",
-          grantType: jwtBearer.name,
-          scope: "api profile",
-          client: client.id,
-          grant: expect.stringMatching(/^[\w-]{8}$/)
-        })
-        const writes = world.calls.insert.length + world.calls.replace.length
-        expect((yield* bring(world, client, assertion, { scope: "api" })).status).toBe(200)
-        expect(world.calls.insert.length + world.calls.replace.length).toBe(writes)
-        const other = yield* enterprise(world)
-        expect((yield* bring(world, other, yield* signed(claimsFor(other)))).status).toBe(200)
-        expect(yield* grantsOf(world)).toHaveLength(2)
+    inCompany(function* ({ client, world }) {
+      const assertion = yield* signed(claimsFor(client))
+      const first = yield* bring(world, client, assertion)
+      const { access_token, ...rest } = jsonOf(first)
+      expect(rest).toEqual({ token_type: "Bearer", expires_in: 3600, scope: "api profile" })
+      expect(yield* told(world, text(access_token))).toMatchObject({ sub: "alice", client_id: client.id })
+      expect((yield* companies(world, text(access_token))).status).toBe(200)
+      const record = {
+        _tag: "Standing",
+        id: expect.stringMatching(/^[\w-]{22}$/),
+        client: client.id,
+        subject: { _tag: "User", id: "alice" },
+        scope: ["api", "profile"],
+        resources: null,
+        createdAt: t0,
+        access: { epoch: 0, revoked: [] },
+        asserted: { issuer: login, since: t0 },
+        expiresAt: t0 + 30 * day
+      }
+      expect<unknown>(yield* grantsOf(world)).toEqual([record])
+      expect(world.audit.at(-1)?.event).toEqual({
+        _tag: "TokensIssued",
+        grantType: jwtBearer.name,
+        scope: "api profile",
+        client: client.id,
+        grant: expect.stringMatching(/^[\w-]{8}$/)
       })
-    ))
+      const writes = world.calls.insert.length + world.calls.replace.length
+      expect((yield* bring(world, client, assertion, { scope: "api" })).status).toBe(200)
+      expect(world.calls.insert.length + world.calls.replace.length).toBe(writes)
+      const other = yield* enterprise(world)
+      expect((yield* bring(world, other, yield* signed(claimsFor(other)))).status).toBe(200)
+      expect(yield* grantsOf(world)).toHaveLength(2)
+    }))
 
   test("is on one grant for each issuer, subject and client, of which a person ends one without the others", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const another = "https://login.other.example"
-        yield* trust(world, { issuer: another })
-        const tokens = yield* Effect.forEach([{}, { sub: "work|alice" }, { iss: another }], (claims) =>
-          Effect.flatMap(signed(claimsFor(client, claims)), (jwt) =>
-            Effect.map(bring(world, client, jwt), (answer) => text(jsonOf(answer).access_token))
-          )
+    inCompany(function* ({ client, world }) {
+      const another = "https://login.other.example"
+      yield* trust(world, { issuer: another })
+      const tokens = yield* Effect.forEach([{}, { sub: "work|alice" }, { iss: another }], (claims) =>
+        Effect.flatMap(signed(claimsFor(client, claims)), (jwt) =>
+          Effect.map(bring(world, client, jwt), (answer) => text(jsonOf(answer).access_token))
         )
-        const grants = yield* grantsOf(world)
-        expect(grants).toHaveLength(3)
-        const [one] = grants
-        if (one === undefined) throw new Error("no grant")
-        yield* endGrant(world.services, byOwner(world), one.id)
-        const live = yield* Effect.forEach(tokens, (token) => told(world, token))
-        expect(live.filter(({ active }) => active === true)).toHaveLength(2)
-      })
-    ))
+      )
+      const grants = yield* grantsOf(world)
+      expect(grants).toHaveLength(3)
+      const [one] = grants
+      if (one === undefined) throw new Error("no grant")
+      yield* endGrant(world.services, byOwner(world), one.id)
+      const live = yield* Effect.forEach(tokens, (token) => told(world, token))
+      expect(live.filter(({ active }) => active === true)).toHaveLength(2)
+    }))
 
   test("that was issued before the person ended the connection brings nothing; a later one does, and old tokens stay dead", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const assertion = yield* signed(claimsFor(client, { exp: seconds + 3000 }))
-        const before = text(jsonOf(yield* bring(world, client, assertion)).access_token)
-        const [grant] = yield* grantsOf(world)
-        if (grant === undefined) throw new Error("no grant")
-        yield* TestClock.adjust("1 minute")
-        expect(yield* endGrant(world.services, byOwner(world), grant.id)).toBe("revoked")
-        expect(yield* told(world, before)).toEqual({ active: false })
-        for (const iat of [seconds, seconds + 60]) {
-          const again = yield* bring(world, client, yield* signed(claimsFor(client, { iat, exp: seconds + 3000 })))
-          expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_grant"])
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidGrant", reason: "revoked" })
-        }
-        yield* TestClock.adjust("1 minute")
-        const later = yield* signed(claimsFor(client, { iat: seconds + 120, exp: seconds + 400 }))
-        const anew = yield* bring(world, client, later)
-        expect((yield* told(world, text(jsonOf(anew).access_token))).active).toBe(true)
-        expect(yield* told(world, before)).toEqual({ active: false })
-        expect(yield* grantsOf(world)).toHaveLength(1)
-      })
-    ))
+    inCompany(function* ({ client, world }) {
+      const assertion = yield* signed(claimsFor(client, { exp: seconds + 3000 }))
+      const before = text(jsonOf(yield* bring(world, client, assertion)).access_token)
+      const [grant] = yield* grantsOf(world)
+      if (grant === undefined) throw new Error("no grant")
+      yield* TestClock.adjust("1 minute")
+      expect(yield* endGrant(world.services, byOwner(world), grant.id)).toBe("revoked")
+      expect(yield* told(world, before)).toEqual({ active: false })
+      for (const iat of [seconds, seconds + 60]) {
+        const again = yield* bring(world, client, yield* signed(claimsFor(client, { iat, exp: seconds + 3000 })))
+        expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_grant"])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidGrant", reason: "revoked" })
+      }
+      yield* TestClock.adjust("1 minute")
+      const later = yield* signed(claimsFor(client, { iat: seconds + 120, exp: seconds + 400 }))
+      const anew = yield* bring(world, client, later)
+      expect((yield* told(world, text(jsonOf(anew).access_token))).active).toBe(true)
+      expect(yield* told(world, before)).toEqual({ active: false })
+      expect(yield* grantsOf(world)).toHaveLength(1)
+    }))
 
   test("keeps its grant for as long again, by one write a day", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const written = () => world.calls.insert.length + world.calls.replace.length
-        const before = written()
-        for (const [wait, writes] of [
-          [0, 1],
-          [day - 1, 1],
-          [1, 2],
-          [day - 1, 2]
-        ] as const) {
-          yield* TestClock.adjust(wait)
-          const now = yield* currentInstant
-          const claims = claimsFor(client, { iat: now / 1000, exp: now / 1000 + 300 })
-          expect((yield* bring(world, client, yield* signed(claims))).status).toBe(200)
-          expect(written()).toBe(before + writes)
-        }
-        expect(yield* grantsOf(world)).toMatchObject([{ createdAt: t0, expiresAt: t0 + 31 * day }])
-      })
-    ))
+    inCompany(function* ({ client, world }) {
+      const written = () => world.calls.insert.length + world.calls.replace.length
+      const before = written()
+      for (const [wait, writes] of [
+        [0, 1],
+        [day - 1, 1],
+        [1, 2],
+        [day - 1, 2]
+      ] as const) {
+        yield* TestClock.adjust(wait)
+        const now = yield* currentInstant
+        const claims = claimsFor(client, { iat: now / 1000, exp: now / 1000 + 300 })
+        expect((yield* bring(world, client, yield* signed(claims))).status).toBe(200)
+        expect(written()).toBe(before + writes)
+      }
+      expect(yield* grantsOf(world)).toMatchObject([{ createdAt: t0, expiresAt: t0 + 31 * day }])
+    }))
 
   test("adds to its grant what a later one is for, and takes nothing of it", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        for (const [scope, kept] of [
-          ["profile", ["profile"]],
-          ["api", ["api", "profile"]],
-          ["profile", ["api", "profile"]]
-        ] as const) {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client, { scope })))
-          expect(jsonOf(answer).scope).toBe(scope)
-          expect<unknown>((yield* grantsOf(world)).map((grant) => grant.scope)).toEqual([kept])
-        }
-      })
-    ))
+    inCompany(function* ({ client, world }) {
+      for (const [scope, kept] of [
+        ["profile", ["profile"]],
+        ["api", ["api", "profile"]],
+        ["profile", ["api", "profile"]]
+      ] as const) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client, { scope })))
+        expect(jsonOf(answer).scope).toBe(scope)
+        expect<unknown>((yield* grantsOf(world)).map((grant) => grant.scope)).toEqual([kept])
+      }
+    }))
 
   test.each([
     ["issuer, client and what a client gets unasked", undefined, undefined, undefined, "api"],
@@ -183,71 +173,66 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
     ["nothing, where the two have nothing in common", ["api"], "profile", undefined, undefined]
   ] as const)("is for the scopes of %s", (_, scopes, scope, asked, given) =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const assertion = yield* signed(claimsFor(client, { scope }))
-          const answer = jsonOf(yield* bring(world, client, assertion, { scope: asked }))
-          expect([answer.scope, answer.error]).toEqual([given, given === undefined ? "invalid_scope" : undefined])
-        }),
+      function* ({ client, world }) {
+        const assertion = yield* signed(claimsFor(client, { scope }))
+        const answer = jsonOf(yield* bring(world, client, assertion, { scope: asked }))
+        expect([answer.scope, answer.error]).toEqual([given, given === undefined ? "invalid_scope" : undefined])
+      },
       scopes === undefined ? {} : { scopes }
     )
   )
 
   test("brings a token that the API it was sent to may exchange (RFC 8693), for as long as its issuer is trusted", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const api = yield* registerClient(world, { grant_types: ["client_credentials"], redirect_uris: [] })
-        const serves = `${issuer}/rest`
-        yield* setServedResource(world.services, byOwner(world), theWorkspace, ClientId.make(api.id), serves)
-        const exchanged = Effect.fnUntraced(function* (claims: object = {}) {
-          const brought = jsonOf(yield* bring(world, client, yield* signed(claimsFor(client, claims))))
-          const answer = yield* tokenRequest(world, api, {
-            grant_type: tokenExchange.name,
-            subject_token: text(brought.access_token),
-            subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
-            scope: "api"
-          })
-          expect(answer.status).toBe(200)
-          return text(jsonOf(answer).access_token)
+    inCompany(function* ({ client, world }) {
+      const api = yield* registerClient(world, { grant_types: ["client_credentials"], redirect_uris: [] })
+      const serves = `${issuer}/rest`
+      yield* setServedResource(world.services, byOwner(world), theWorkspace, ClientId.make(api.id), serves)
+      const exchanged = Effect.fnUntraced(function* (claims: object = {}) {
+        const brought = jsonOf(yield* bring(world, client, yield* signed(claimsFor(client, claims))))
+        const answer = yield* tokenRequest(world, api, {
+          grant_type: tokenExchange.name,
+          subject_token: text(brought.access_token),
+          subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+          scope: "api"
         })
-        const [first, other] = [yield* exchanged(), yield* exchanged({ sub: "bob" })]
-        const acts = { active: true, scope: "api", client_id: api.id, act: { sub: api.id } }
-        expect(yield* told(world, first)).toMatchObject({ ...acts, sub: "alice" })
-        expect(yield* told(world, other)).toMatchObject({ ...acts, sub: "bob" })
-        const [grant] = yield* grantsOf(world)
-        if (grant === undefined) throw new Error("no grant")
-        yield* endGrant(world.services, byOwner(world), grant.id)
-        expect([(yield* told(world, first)).active, (yield* told(world, other)).active]).toEqual([false, true])
-        const opened = yield* world.services.openings.open(world.workspace)
-        yield* removeIssuer(world.services, byOwner(world), opened, login)
-        expect((yield* told(world, other)).active).toBe(false)
+        expect(answer.status).toBe(200)
+        return text(jsonOf(answer).access_token)
       })
-    ))
+      const [first, other] = [yield* exchanged(), yield* exchanged({ sub: "bob" })]
+      const acts = { active: true, scope: "api", client_id: api.id, act: { sub: api.id } }
+      expect(yield* told(world, first)).toMatchObject({ ...acts, sub: "alice" })
+      expect(yield* told(world, other)).toMatchObject({ ...acts, sub: "bob" })
+      const [grant] = yield* grantsOf(world)
+      if (grant === undefined) throw new Error("no grant")
+      yield* endGrant(world.services, byOwner(world), grant.id)
+      expect([(yield* told(world, first)).active, (yield* told(world, other)).active]).toEqual([false, true])
+      const opened = yield* world.services.openings.open(world.workspace)
+      yield* removeIssuer(world.services, byOwner(world), opened, login)
+      expect((yield* told(world, other)).active).toBe(false)
+    }))
 
   test("narrows to the scopes of assertion, issuer and client", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect(jsonOf(answer).scope).toBe("api")
-          const asked = yield* bring(world, client, yield* signed(claimsFor(client)), { scope: "profile" })
-          expect([asked.status, jsonOf(asked).error]).toEqual([400, "invalid_scope"])
-        }),
+      function* ({ client, world }) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect(jsonOf(answer).scope).toBe("api")
+        const asked = yield* bring(world, client, yield* signed(claimsFor(client)), { scope: "profile" })
+        expect([asked.status, jsonOf(asked).error]).toEqual([400, "invalid_scope"])
+      },
       { scopes: ["api"] }
     ))
 
   test("is for the resource that it names, and what is asked for within it", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const assertion = yield* signed(claimsFor(client, { resource: orders }))
-          const answer = yield* bring(world, client, assertion)
-          expect(yield* told(world, text(jsonOf(answer).access_token))).toMatchObject({ aud: orders })
-          const wider = yield* bring(world, client, assertion, { resource: issuer })
-          expect([wider.status, jsonOf(wider).error]).toEqual([400, "invalid_target"])
-          const beyond = yield* bring(world, client, yield* signed(claimsFor(client, { resource: issuer })))
-          expect([beyond.status, jsonOf(beyond).error]).toEqual([400, "invalid_target"])
-        }),
+      function* ({ client, world }) {
+        const assertion = yield* signed(claimsFor(client, { resource: orders }))
+        const answer = yield* bring(world, client, assertion)
+        expect(yield* told(world, text(jsonOf(answer).access_token))).toMatchObject({ aud: orders })
+        const wider = yield* bring(world, client, assertion, { resource: issuer })
+        expect([wider.status, jsonOf(wider).error]).toEqual([400, "invalid_target"])
+        const beyond = yield* bring(world, client, yield* signed(claimsFor(client, { resource: issuer })))
+        expect([beyond.status, jsonOf(beyond).error]).toEqual([400, "invalid_target"])
+      },
       { resources: [orders] },
       { resolve: () => withOrders }
     ))
@@ -294,12 +279,11 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
 
   test("is 503 where the issuer's keys cannot be had", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "PortUnavailable", reason: "unreachable" })
-        }),
+      function* ({ client, world }) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "PortUnavailable", reason: "unreachable" })
+      },
       { jwks: undefined, jwksUri: `${login}/keys` },
       { documents: { ...Documents.none, fetch: () => Effect.fail(new DocumentFault({ reason: "unreachable" })) } }
     ))
@@ -310,22 +294,21 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
       web.pages.set(`${login}/keys`, { body: { keys: signers.map(({ jwk }) => jwk) } })
     publish(own)
     return inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const statusOf = (header: object, by: Signer) =>
-            Effect.flatMap(signed(claimsFor(client), header, by), (jwt) =>
-              Effect.map(bring(world, client, jwt), ({ status }) => status)
-            )
-          expect(yield* statusOf({}, own)).toBe(200)
-          publish(own, foreign)
-          yield* TestClock.adjust("2 minutes")
-          const asked = web.asked.length
-          // A key that is named and not known is looked for; without a name, what is at hand has to do.
-          for (const kid of [undefined, 2]) expect(yield* statusOf({ kid }, foreign)).toBe(400)
-          expect(web.asked.length).toBe(asked)
-          expect(yield* statusOf({}, foreign)).toBe(200)
-          expect(web.asked.slice(asked)).toEqual([`${login}/keys`])
-        }),
+      function* ({ client, world }) {
+        const statusOf = (header: object, by: Signer) =>
+          Effect.flatMap(signed(claimsFor(client), header, by), (jwt) =>
+            Effect.map(bring(world, client, jwt), ({ status }) => status)
+          )
+        expect(yield* statusOf({}, own)).toBe(200)
+        publish(own, foreign)
+        yield* TestClock.adjust("2 minutes")
+        const asked = web.asked.length
+        // A key that is named and not known is looked for; without a name, what is at hand has to do.
+        for (const kid of [undefined, 2]) expect(yield* statusOf({ kid }, foreign)).toBe(400)
+        expect(web.asked.length).toBe(asked)
+        expect(yield* statusOf({}, foreign)).toBe(200)
+        expect(web.asked.slice(asked)).toEqual([`${login}/keys`])
+      },
       { jwks: undefined, jwksUri: `${login}/keys` },
       { documents: web.layer() }
     )
@@ -333,19 +316,18 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
 
   test("is for what its resource takes, named by either", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          for (const [claims, fields, given] of [
-            [{ resource: orders }, {}, "api"],
-            [{}, { resource: orders }, "api"],
-            [{ resource: [orders, issuer] }, { resource: orders }, "api"],
-            [{}, {}, "api profile"],
-            [{ resource: orders, scope: "profile" }, {}, "invalid_target"]
-          ] as const) {
-            const answer = jsonOf(yield* bring(world, client, yield* signed(claimsFor(client, claims)), fields))
-            expect(answer.scope ?? answer.error).toBe(given)
-          }
-        }),
+      function* ({ client, world }) {
+        for (const [claims, fields, given] of [
+          [{ resource: orders }, {}, "api"],
+          [{}, { resource: orders }, "api"],
+          [{ resource: [orders, issuer] }, { resource: orders }, "api"],
+          [{}, {}, "api profile"],
+          [{ resource: orders, scope: "profile" }, {}, "invalid_target"]
+        ] as const) {
+          const answer = jsonOf(yield* bring(world, client, yield* signed(claimsFor(client, claims)), fields))
+          expect(answer.scope ?? answer.error).toBe(given)
+        }
+      },
       {},
       { resolve: () => withOrdersOf(["api"]) }
     ))
@@ -354,57 +336,51 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
     ["an issuer that is trusted anew", "issuer"],
     ["a connection that the person ended", "grant"]
   ] as const)("never counts again beside %s, however often that is", (_, ends) =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const tokens: Array<string> = []
-        for (const at of [1, 2, 3]) {
-          const now = (yield* currentInstant) / 1000
-          const jwt = yield* signed(claimsFor(client, { iat: now, exp: now + 300 }))
-          tokens.push(text(jsonOf(yield* bring(world, client, jwt)).access_token))
-          if (at === 3) break
-          yield* TestClock.adjust("1 second")
-          const [grant] = yield* grantsOf(world)
-          if (ends === "grant") yield* endGrant(world.services, byOwner(world), grant?.id ?? expect.unreachable())
-          else {
-            yield* removeIssuer(
-              world.services,
-              byOwner(world),
-              yield* world.services.openings.open(world.workspace),
-              login
-            )
-            yield* trust(world)
-          }
-          yield* TestClock.adjust("1 second")
+    inCompany(function* ({ client, world }) {
+      const tokens: Array<string> = []
+      for (const at of [1, 2, 3]) {
+        const now = (yield* currentInstant) / 1000
+        const jwt = yield* signed(claimsFor(client, { iat: now, exp: now + 300 }))
+        tokens.push(text(jsonOf(yield* bring(world, client, jwt)).access_token))
+        if (at === 3) break
+        yield* TestClock.adjust("1 second")
+        const [grant] = yield* grantsOf(world)
+        if (ends === "grant") yield* endGrant(world.services, byOwner(world), grant?.id ?? expect.unreachable())
+        else {
+          yield* removeIssuer(
+            world.services,
+            byOwner(world),
+            yield* world.services.openings.open(world.workspace),
+            login
+          )
+          yield* trust(world)
         }
-        const live = yield* Effect.forEach(tokens, (token) => told(world, token))
-        expect(live.map(({ active }) => active)).toEqual([false, false, true])
-      })
-    )
+        yield* TestClock.adjust("1 second")
+      }
+      const live = yield* Effect.forEach(tokens, (token) => told(world, token))
+      expect(live.map(({ active }) => active)).toEqual([false, false, true])
+    })
   )
 
   test("takes over no record of another kind that has its grant's id", () =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const { grants } = world.services
-        yield* bring(world, client, yield* signed(claimsFor(client)))
-        const [grant] = yield* grantsOf(world)
-        const id = grant?.id ?? expect.unreachable("no grant")
-        yield* grants.removeGrant(theWorkspace.id, id)
-        yield* grants.begin(theWorkspace, approved({ client: ClientId.make(client.id) }), id)
-        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
-        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidGrant", reason: "wrong_kind" })
-        expect((yield* grants.approvalOf(theWorkspace, id))._tag).toBe("Waiting")
-      })
-    ))
+    inCompany(function* ({ client, world }) {
+      const { grants } = world.services
+      yield* bring(world, client, yield* signed(claimsFor(client)))
+      const [grant] = yield* grantsOf(world)
+      const id = grant?.id ?? expect.unreachable("no grant")
+      yield* grants.removeGrant(theWorkspace.id, id)
+      yield* grants.begin(theWorkspace, approved({ client: ClientId.make(client.id) }), id)
+      const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+      expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+      expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidGrant", reason: "wrong_kind" })
+      expect((yield* grants.approvalOf(theWorkspace, id))._tag).toBe("Waiting")
+    }))
 
   test("is for clients that prove themselves", () =>
-    inCompany(({ world }) =>
-      Effect.gen(function* () {
-        const refused = yield* Effect.flip(enterprise(world, { token_endpoint_auth_method: "none" }))
-        expect(refused).toMatchObject({ _tag: "InvalidClientMetadata" })
-      })
-    ))
+    inCompany(function* ({ world }) {
+      const refused = yield* Effect.flip(enterprise(world, { token_endpoint_auth_method: "none" }))
+      expect(refused).toMatchObject({ _tag: "InvalidClientMetadata" })
+    }))
 
   test.each([
     ["no_adapter", 503],
@@ -412,14 +388,13 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
     ["no_key", 400]
   ] as const)("is not refused for good where it could not be verified: %s", (reason, status) =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect(answer.status).toBe(status)
-          expect(world.audit.at(-1)?.event).toMatchObject(
-            status === 503 ? { refusal: "PortUnavailable", reason } : { refusal: "InvalidGrant", reason: "forged" }
-          )
-        }),
+      function* ({ client, world }) {
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect(answer.status).toBe(status)
+        expect(world.audit.at(-1)?.event).toMatchObject(
+          status === 503 ? { refusal: "PortUnavailable", reason } : { refusal: "InvalidGrant", reason: "forged" }
+        )
+      },
       {},
       { signatures: { ...realSignatures, verify: () => Effect.fail(new SignatureFault({ reason })) } }
     )
@@ -427,28 +402,27 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
 
   test("is taken no more once its issuer is removed, which ends what it brought at once, and is on record", () =>
     inCompany(
-      ({ client, world }) =>
-        Effect.gen(function* () {
-          const assertion = yield* signed(claimsFor(client))
-          const before = text(jsonOf(yield* bring(world, client, assertion)).access_token)
-          const isListed = () =>
-            Effect.map(world.send("GET", "/settings/apps", { as: "alice" }), ({ body }) => body.includes("Chat"))
-          expect(yield* isListed()).toBe(true)
-          const opened = yield* world.services.openings.open(world.workspace)
-          expect(yield* removeIssuer(world.services, byOwner(world), opened, login)).toBe(true)
-          expect(yield* isListed()).toBe(false)
-          const answer = yield* bring(world, client, assertion)
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
-          expect(yield* told(world, before)).toEqual({ active: false })
-          expect((yield* companies(world, before)).status).toBe(401)
-          yield* TestClock.adjust("1 second")
-          yield* trust(world)
-          const anew = text(jsonOf(yield* bring(world, client, assertion)).access_token)
-          expect([(yield* told(world, anew)).active, (yield* told(world, before)).active]).toEqual([true, false])
-          expect(yield* isListed()).toBe(true)
-          const tags = world.audit.map(({ event }) => event._tag)
-          expect([tags.includes("IssuerTrusted"), tags.includes("IssuerRemoved")]).toEqual([true, true])
-        }),
+      function* ({ client, world }) {
+        const assertion = yield* signed(claimsFor(client))
+        const before = text(jsonOf(yield* bring(world, client, assertion)).access_token)
+        const isListed = () =>
+          Effect.map(world.send("GET", "/settings/apps", { as: "alice" }), ({ body }) => body.includes("Chat"))
+        expect(yield* isListed()).toBe(true)
+        const opened = yield* world.services.openings.open(world.workspace)
+        expect(yield* removeIssuer(world.services, byOwner(world), opened, login)).toBe(true)
+        expect(yield* isListed()).toBe(false)
+        const answer = yield* bring(world, client, assertion)
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+        expect(yield* told(world, before)).toEqual({ active: false })
+        expect((yield* companies(world, before)).status).toBe(401)
+        yield* TestClock.adjust("1 second")
+        yield* trust(world)
+        const anew = text(jsonOf(yield* bring(world, client, assertion)).access_token)
+        expect([(yield* told(world, anew)).active, (yield* told(world, before)).active]).toEqual([true, false])
+        expect(yield* isListed()).toBe(true)
+        const tags = world.audit.map(({ event }) => event._tag)
+        expect([tags.includes("IssuerTrusted"), tags.includes("IssuerRemoved")]).toEqual([true, true])
+      },
       {},
       { endpoints: settingsEndpoints() }
     ))
@@ -461,19 +435,17 @@ describe("an issuer whose terms change", () => {
     ["in what it may grant, leaves what it brought", { ...keysOf(own), scopes: ["api"] }, true],
     ["in its keys, ends what it brought", keysOf(foreign), false]
   ] as const)("%s", (_, terms, stays) =>
-    inCompany(({ client, world }) =>
-      Effect.gen(function* () {
-        const before = text(jsonOf(yield* bring(world, client, yield* signed(claimsFor(client)))).access_token)
-        yield* TestClock.adjust("1 second")
-        const opened = yield* world.services.openings.open(world.workspace)
-        const change = (issuer: string) => changeIssuer(world.services, byOwner(world), opened, { issuer, ...terms })
-        expect((yield* change(login))?.issuer).toBe(login)
-        expect(yield* change("https://unknown.example")).toBeUndefined()
-        expect((yield* told(world, before)).active).toBe(stays)
-        const now = yield* bring(world, client, yield* signed(claimsFor(client), {}, stays ? own : foreign))
-        expect([now.status, jsonOf(now).scope]).toEqual([200, stays ? "api" : "api profile"])
-      })
-    )
+    inCompany(function* ({ client, world }) {
+      const before = text(jsonOf(yield* bring(world, client, yield* signed(claimsFor(client)))).access_token)
+      yield* TestClock.adjust("1 second")
+      const opened = yield* world.services.openings.open(world.workspace)
+      const change = (issuer: string) => changeIssuer(world.services, byOwner(world), opened, { issuer, ...terms })
+      expect((yield* change(login))?.issuer).toBe(login)
+      expect(yield* change("https://unknown.example")).toBeUndefined()
+      expect((yield* told(world, before)).active).toBe(stays)
+      const now = yield* bring(world, client, yield* signed(claimsFor(client), {}, stays ? own : foreign))
+      expect([now.status, jsonOf(now).scope]).toEqual([200, stays ? "api" : "api profile"])
+    })
   )
 })
 
@@ -544,17 +516,16 @@ describe("a document's client", () => {
 
   test("is the only one that may without an owner: one whose id holds its registration may not", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world)
-          expect(client.id).toStartWith("tsr_c_")
-          yield* trust(world)
-          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
-          expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
-          // Nor can an owner name it beside an issuer.
-          const other = { issuer: "https://login.other.example", clients: [client.id] }
-          expect(yield* Effect.flip(trust(world, other))).toMatchObject({ _tag: "BadIssuer" })
-        }),
+      function* (world) {
+        const client = yield* registerClient(world)
+        expect(client.id).toStartWith("tsr_c_")
+        yield* trust(world)
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
+        // Nor can an owner name it beside an issuer.
+        const other = { issuer: "https://login.other.example", clients: [client.id] }
+        expect(yield* Effect.flip(trust(world, other))).toMatchObject({ _tag: "BadIssuer" })
+      },
       { signatures: realSignatures, policy: { registrationRows: "at_consent" } }
     ))
 

@@ -100,23 +100,22 @@ interface Scene {
 
 const inScene = <A, E>(body: (scene: Scene) => Effect.Effect<A, E>, asked: Values = {}) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const app = yield* provenClient(world, { scope: allScopes })
-        const tokens = yield* signInToApp(world, app, {
-          scope: "orders billing profile",
-          resource: [orders, billing],
-          ...asked
-        })
-        return yield* body({
-          world,
-          app,
-          orders: yield* server(world, orders),
-          billing: yield* server(world, billing),
-          token: tokens.access,
-          refresh: tokens.refresh
-        })
-      }),
+    function* (world) {
+      const app = yield* provenClient(world, { scope: allScopes })
+      const tokens = yield* signInToApp(world, app, {
+        scope: "orders billing profile",
+        resource: [orders, billing],
+        ...asked
+      })
+      return yield* body({
+        world,
+        app,
+        orders: yield* server(world, orders),
+        billing: yield* server(world, billing),
+        token: tokens.access,
+        refresh: tokens.refresh
+      })
+    },
     { resolve: () => workspace, signatures: realSignatures }
   )
 
@@ -617,51 +616,49 @@ describe("an exchange that is refused", () => {
 describe("who may exchange", () => {
   test("no client registers for it by itself, nor updates itself to it; it is given up with more scopes", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const asked = { grant_types: ["client_credentials", tokenExchange.name], redirect_uris: [], scope: "orders" }
-          const client = yield* registerClient(world, asked)
-          const stored = () => world.services.clients.findStored(theWorkspace.id, ClientId.make(client.id))
-          const update = (scope: string) =>
-            world.send("PUT", new URL(client.registrationUri).pathname, {
-              headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
-              body: JSON.stringify({
-                client_id: client.id,
-                token_endpoint_auth_method: "client_secret_post",
-                ...asked,
-                scope
-              })
+      function* (world) {
+        const asked = { grant_types: ["client_credentials", tokenExchange.name], redirect_uris: [], scope: "orders" }
+        const client = yield* registerClient(world, asked)
+        const stored = () => world.services.clients.findStored(theWorkspace.id, ClientId.make(client.id))
+        const update = (scope: string) =>
+          world.send("PUT", new URL(client.registrationUri).pathname, {
+            headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+            body: JSON.stringify({
+              client_id: client.id,
+              token_endpoint_auth_method: "client_secret_post",
+              ...asked,
+              scope
             })
-          expect((yield* stored())?.grantTypes).not.toContain(tokenExchange.name)
-          expect((yield* update("orders")).status).toBe(200)
-          expect((yield* stored())?.grantTypes).not.toContain(tokenExchange.name)
-          expect(yield* serve(world, client, `${orders}/`)).toBe("done")
-          expect((yield* update("orders")).status).toBe(200)
-          expect(yield* stored()).toMatchObject({
-            serves: orders,
-            grantTypes: ["client_credentials", tokenExchange.name]
           })
-          expect((yield* update("orders billing")).status).toBe(200)
-          const after = yield* stored()
-          expect([after?.serves, after?.grantTypes]).toEqual([undefined, ["client_credentials"]])
-        }),
+        expect((yield* stored())?.grantTypes).not.toContain(tokenExchange.name)
+        expect((yield* update("orders")).status).toBe(200)
+        expect((yield* stored())?.grantTypes).not.toContain(tokenExchange.name)
+        expect(yield* serve(world, client, `${orders}/`)).toBe("done")
+        expect((yield* update("orders")).status).toBe(200)
+        expect(yield* stored()).toMatchObject({
+          serves: orders,
+          grantTypes: ["client_credentials", tokenExchange.name]
+        })
+        expect((yield* update("orders billing")).status).toBe(200)
+        const after = yield* stored()
+        expect([after?.serves, after?.grantTypes]).toEqual([undefined, ["client_credentials"]])
+      },
       { resolve: () => workspace }
     ))
 
   test("an owner says so for an API that is listed and a client that proves itself, and is on record", () =>
     inWorld(
-      (world) =>
-        Effect.gen(function* () {
-          const client = yield* registerClient(world)
-          const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
-          expect(yield* serve(world, client, "https://evil.example")).toBe("no_resource")
-          expect(yield* serve(world, open, orders)).toBe("public")
-          expect(yield* serve(world, { ...client, id: "A".repeat(22) }, orders)).toBe("unknown")
-          expect([yield* serve(world, client, orders), yield* serve(world, client, orders)]).toEqual(["done", "was_so"])
-          expect(yield* serve(world, client, null)).toBe("done")
-          const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
-          expect(changes).toEqual(["exchange_allowed", "exchange_ended"])
-        }),
+      function* (world) {
+        const client = yield* registerClient(world)
+        const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        expect(yield* serve(world, client, "https://evil.example")).toBe("no_resource")
+        expect(yield* serve(world, open, orders)).toBe("public")
+        expect(yield* serve(world, { ...client, id: "A".repeat(22) }, orders)).toBe("unknown")
+        expect([yield* serve(world, client, orders), yield* serve(world, client, orders)]).toEqual(["done", "was_so"])
+        expect(yield* serve(world, client, null)).toBe("done")
+        const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
+        expect(changes).toEqual(["exchange_allowed", "exchange_ended"])
+      },
       { resolve: () => workspace }
     ))
 })

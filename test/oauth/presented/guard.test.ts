@@ -103,306 +103,264 @@ describe("the table of ways to show what one has", () => {
 
 describe("a protected resource (RFC 6750 §3, RFC 9728 §5.1)", () => {
   test("asks for a token, and says nothing of errors, where none was sent", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        for (const headers of [{}, { authorization: "Basic eDp5" }]) {
-          const response = yield* world.send("GET", "/rest/companies", { headers })
-          expect([response.status, response.body]).toEqual([401, ""])
-          expect(header(response, "www-authenticate")).toBe(`Bearer ${metadata}, scope="api"`)
-          expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      for (const headers of [{}, { authorization: "Basic eDp5" }]) {
+        const response = yield* world.send("GET", "/rest/companies", { headers })
+        expect([response.status, response.body]).toEqual([401, ""])
+        expect(header(response, "www-authenticate")).toBe(`Bearer ${metadata}, scope="api"`)
+        expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
+      }
+    }))
 
   test("takes no token in the query", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { access } = yield* signInToApp(world, yield* registerClient(world))
-        expect((yield* world.send("GET", `/rest/companies?access_token=${access}`)).status).toBe(401)
-        expect((yield* companies(world, access)).status).toBe(200)
-      })
-    ))
+    inWorld(function* (world) {
+      const { access } = yield* signInToApp(world, yield* registerClient(world))
+      expect((yield* world.send("GET", `/rest/companies?access_token=${access}`)).status).toBe(401)
+      expect((yield* companies(world, access)).status).toBe(200)
+    }))
 
   test("says invalid_token of every bad one, in the same words", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const tokens = yield* signInToApp(world, client)
-        const dead = yield* signInToApp(world, client)
-        yield* world.send("POST", "/oauth/revoke", {
-          headers: { "content-type": "application/x-www-form-urlencoded" },
-          body: form({ client_id: client.id, client_secret: client.secret, token: dead.refresh })
-        })
-        const bad = ["x", "a b", tokens.refresh, dead.access, `${tokens.access.slice(0, -1)}!`, "tsr_ak_x"]
-        const answers = []
-        for (const token of bad) answers.push(yield* companies(world, token))
-        yield* TestClock.adjust("1 hour")
-        answers.push(yield* companies(world, tokens.access))
-        for (const response of answers) {
-          expect(response.status).toBe(401)
-          const description = "The access token is not valid, has expired or was revoked."
-          expect(jsonOf(response)).toEqual({ error: "invalid_token", error_description: description })
-          expect(header(response, "www-authenticate")).toBe(
-            `Bearer error="invalid_token", error_description="${description}", scope="api", ${metadata}`
-          )
-          expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
-        }
-        const reasons = world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))
-        expect(reasons).toEqual([
-          "malformed",
-          "malformed",
-          "wrong_kind",
-          "revoked",
-          "malformed",
-          "malformed",
-          "expired"
-        ])
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const tokens = yield* signInToApp(world, client)
+      const dead = yield* signInToApp(world, client)
+      yield* world.send("POST", "/oauth/revoke", {
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        body: form({ client_id: client.id, client_secret: client.secret, token: dead.refresh })
       })
-    ))
+      const bad = ["x", "a b", tokens.refresh, dead.access, `${tokens.access.slice(0, -1)}!`, "tsr_ak_x"]
+      const answers = []
+      for (const token of bad) answers.push(yield* companies(world, token))
+      yield* TestClock.adjust("1 hour")
+      answers.push(yield* companies(world, tokens.access))
+      for (const response of answers) {
+        expect(response.status).toBe(401)
+        const description = "The access token is not valid, has expired or was revoked."
+        expect(jsonOf(response)).toEqual({ error: "invalid_token", error_description: description })
+        expect(header(response, "www-authenticate")).toBe(
+          `Bearer error="invalid_token", error_description="${description}", scope="api", ${metadata}`
+        )
+        expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
+      }
+      const reasons = world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))
+      expect(reasons).toEqual(["malformed", "malformed", "wrong_kind", "revoked", "malformed", "malformed", "expired"])
+    }))
 
   test("says insufficient_scope, and which scope, of a good token that reaches too little", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { access } = yield* signInToApp(world, yield* registerClient(world), { scope: "profile" })
-        const response = yield* companies(world, access)
-        expect([response.status, jsonOf(response).error]).toEqual([403, "insufficient_scope"])
-        expect(header(response, "www-authenticate")).toMatch(
-          /^Bearer error="insufficient_scope", error_description="[^"]+", scope="api", resource_metadata="[^"]+"$/
-        )
-      })
-    ))
+    inWorld(function* (world) {
+      const { access } = yield* signInToApp(world, yield* registerClient(world), { scope: "profile" })
+      const response = yield* companies(world, access)
+      expect([response.status, jsonOf(response).error]).toEqual([403, "insufficient_scope"])
+      expect(header(response, "www-authenticate")).toMatch(
+        /^Bearer error="insufficient_scope", error_description="[^"]+", scope="api", resource_metadata="[^"]+"$/
+      )
+    }))
 
   test("is for the resource that the token is bound to, and below it", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const bound = (resource: string) =>
-          Effect.map(
-            Effect.flatMap(codeFor(world, client, { resource }), (code) => redeem(world, client, code)),
-            (response) => tokensOf(response).access
-          )
-        for (const path of ["", "/", "/rest", "/rest/companies"]) {
-          expect((yield* companies(world, yield* bound(theWorkspace.issuer + path))).status).toBe(200)
-        }
-        for (const path of ["/rest/companies/1", "/rest/c", "/other"]) {
-          const response = yield* companies(world, yield* bound(theWorkspace.issuer + path))
-          expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_token"])
-        }
-        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidToken", reason: "other_resource" })
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const bound = (resource: string) =>
+        Effect.map(
+          Effect.flatMap(codeFor(world, client, { resource }), (code) => redeem(world, client, code)),
+          (response) => tokensOf(response).access
+        )
+      for (const path of ["", "/", "/rest", "/rest/companies"]) {
+        expect((yield* companies(world, yield* bound(theWorkspace.issuer + path))).status).toBe(200)
+      }
+      for (const path of ["/rest/companies/1", "/rest/c", "/other"]) {
+        const response = yield* companies(world, yield* bound(theWorkspace.issuer + path))
+        expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_token"])
+      }
+      expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidToken", reason: "other_resource" })
+    }))
 })
 
 describe("the guard of a host's own resources", () => {
   test("tells who is calling: a person, a machine, an API key", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
-        const person = yield* signInToApp(world, client)
-        const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
-        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-        const who = (token: string) =>
-          Effect.map(world.guard("/api/things", { scopes: ["api"] }, bearing(token)), (guarded) =>
-            guarded._tag === "Admitted" ? guarded.principal : undefined
-          )
-        expect(yield* who(person.access)).toMatchObject({ _tag: "User", user: "alice", client: client.id })
-        expect(yield* who(String(machine.access_token))).toMatchObject({ _tag: "Workspace", client: client.id })
-        expect(yield* who(world.reveal(key.text))).toMatchObject({ _tag: "ApiKey", name: "script" })
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+      const person = yield* signInToApp(world, client)
+      const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
+      const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+      const who = (token: string) =>
+        Effect.map(world.guard("/api/things", { scopes: ["api"] }, bearing(token)), (guarded) =>
+          guarded._tag === "Admitted" ? guarded.principal : undefined
+        )
+      expect(yield* who(person.access)).toMatchObject({ _tag: "User", user: "alice", client: client.id })
+      expect(yield* who(String(machine.access_token))).toMatchObject({ _tag: "Workspace", client: client.id })
+      expect(yield* who(world.reveal(key.text))).toMatchObject({ _tag: "ApiKey", name: "script" })
+    }))
 
   test("admits callers of the kinds that it is for, and tells others that their token is good and of another kind", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
-        const person = yield* signInToApp(world, client)
-        const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
-        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-        const shown = {
-          User: person.access,
-          Workspace: String(machine.access_token),
-          ApiKey: world.reveal(key.text)
-        } as const
-        const kinds = ["User", "Workspace", "ApiKey"] as const
-        for (const callers of [...kinds.map((kind) => [kind] as const), ["User", "ApiKey"] as const, kinds]) {
-          for (const kind of kinds) {
-            const guarded = yield* world.guard("/api/things", { scopes: ["api"], callers }, bearing(shown[kind]))
-            const isAsked = callers.some((one) => one === kind)
-            expect([callers, kind, guarded._tag]).toEqual([callers, kind, isAsked ? "Admitted" : "Refused"])
-            if (guarded._tag === "Admitted") continue
-            expect(guarded.response.status).toBe(403)
-            const challenge = header(guarded.response, "www-authenticate")
-            expect(challenge).toContain('error="insufficient_scope"')
-            // No scope would help, so none is named: a client that asks a person for it would come back for ever.
-            expect(challenge).not.toContain(" scope=")
-          }
+    inWorld(function* (world) {
+      const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+      const person = yield* signInToApp(world, client)
+      const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
+      const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+      const shown = {
+        User: person.access,
+        Workspace: String(machine.access_token),
+        ApiKey: world.reveal(key.text)
+      } as const
+      const kinds = ["User", "Workspace", "ApiKey"] as const
+      for (const callers of [...kinds.map((kind) => [kind] as const), ["User", "ApiKey"] as const, kinds]) {
+        for (const kind of kinds) {
+          const guarded = yield* world.guard("/api/things", { scopes: ["api"], callers }, bearing(shown[kind]))
+          const isAsked = callers.some((one) => one === kind)
+          expect([callers, kind, guarded._tag]).toEqual([callers, kind, isAsked ? "Admitted" : "Refused"])
+          if (guarded._tag === "Admitted") continue
+          expect(guarded.response.status).toBe(403)
+          const challenge = header(guarded.response, "www-authenticate")
+          expect(challenge).toContain('error="insufficient_scope"')
+          // No scope would help, so none is named: a client that asks a person for it would come back for ever.
+          expect(challenge).not.toContain(" scope=")
         }
-        const last = world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "Refused")
-        expect(last.map((event) => ("refusal" in event ? event.refusal : ""))).toContain("WrongCaller")
-      })
-    ))
+      }
+      const last = world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "Refused")
+      expect(last.map((event) => ("refusal" in event ? event.refusal : ""))).toContain("WrongCaller")
+    }))
 
   test("turns away a token that is bound elsewhere, however the path is written", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/rest` })
-        const { access } = tokensOf(yield* redeem(world, client, code))
-        const admitted = (path: string) =>
-          Effect.map(world.guard(path, { scopes: ["api"] }, bearing(access)), ({ _tag }) => _tag === "Admitted")
-        for (const path of ["/rest", "/rest/", "/rest/a%20b", "/other/../rest"])
-          expect(yield* admitted(path)).toBe(true)
-        for (const path of ["/rest/../other", "//evil.example/rest", "//", "//[", "/\\evil.example/rest", "http://["]) {
-          expect([path, yield* admitted(path)]).toEqual([path, false])
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/rest` })
+      const { access } = tokensOf(yield* redeem(world, client, code))
+      const admitted = (path: string) =>
+        Effect.map(world.guard(path, { scopes: ["api"] }, bearing(access)), ({ _tag }) => _tag === "Admitted")
+      for (const path of ["/rest", "/rest/", "/rest/a%20b", "/other/../rest"]) expect(yield* admitted(path)).toBe(true)
+      for (const path of ["/rest/../other", "//evil.example/rest", "//", "//[", "/\\evil.example/rest", "http://["]) {
+        expect([path, yield* admitted(path)]).toEqual([path, false])
+      }
+    }))
 
   test("leads every refusal to the metadata of the resource that it stands before (RFC 9728 §3.1)", async () => {
     const nested = { ...theWorkspace, issuer: Issuer.make("https://auth.example.com/t/a") }
     for (const workspace of [theWorkspace, nested]) {
       await inWorld(
-        (world) =>
-          Effect.gen(function* () {
-            const { pathname: base, origin } = new URL(workspace.issuer)
-            const below = base === "/" ? "" : base
-            const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-            const good = bearing(world.reveal(key.text))
-            for (const resource of ["/mcp", "/mcp/", "/a/b-c.d_e~f/%C3%A9"]) {
-              const at = `${origin}/.well-known/oauth-protected-resource${below}${resource}`
-              for (const [status, headers, scopes] of [
-                [401, {}, ["api"]],
-                [401, bearing("x"), ["api"]],
-                [403, good, ["api", "more"]]
-              ] as const) {
-                // Wherever it is called: the path of a request is a stranger's.
-                const sent = { host: "auth.example.com", ...headers }
-                const refused = yield* world.guard(`${below}/elsewhere`, { scopes, resource }, sent)
-                if (refused._tag !== "Refused") throw new Error("admitted")
-                expect(refused.response.status).toBe(status)
-                expect(header(refused.response, "www-authenticate")).toContain(` resource_metadata="${at}"`)
-              }
-              const document = yield* world.send("GET", new URL(at).pathname, { host: "auth.example.com" })
-              expect(jsonOf(document)).toMatchObject({ resource: workspace.issuer + resource })
+        function* (world) {
+          const { pathname: base, origin } = new URL(workspace.issuer)
+          const below = base === "/" ? "" : base
+          const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+          const good = bearing(world.reveal(key.text))
+          for (const resource of ["/mcp", "/mcp/", "/a/b-c.d_e~f/%C3%A9"]) {
+            const at = `${origin}/.well-known/oauth-protected-resource${below}${resource}`
+            for (const [status, headers, scopes] of [
+              [401, {}, ["api"]],
+              [401, bearing("x"), ["api"]],
+              [403, good, ["api", "more"]]
+            ] as const) {
+              // Wherever it is called: the path of a request is a stranger's.
+              const sent = { host: "auth.example.com", ...headers }
+              const refused = yield* world.guard(`${below}/elsewhere`, { scopes, resource }, sent)
+              if (refused._tag !== "Refused") throw new Error("admitted")
+              expect(refused.response.status).toBe(status)
+              expect(header(refused.response, "www-authenticate")).toContain(` resource_metadata="${at}"`)
             }
-          }),
+            const document = yield* world.send("GET", new URL(at).pathname, { host: "auth.example.com" })
+            expect(jsonOf(document)).toMatchObject({ resource: workspace.issuer + resource })
+          }
+        },
         { workspaces: [workspace] }
       )
     }
   })
 
   test("admits by the address that is called, whatever the resource is called", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/mcp/tools` })
-        const { access } = tokensOf(yield* redeem(world, client, code))
-        const admitted = (path: string, resource: string) =>
-          Effect.map(
-            world.guard(path, { scopes: ["api"], resource }, bearing(access)),
-            ({ _tag }) => _tag === "Admitted"
-          )
-        expect(yield* admitted("/mcp/tools", "/mcp")).toBe(true)
-        for (const path of ["/mcp", "/orders", "/mcp/tool"]) expect(yield* admitted(path, "/mcp/tools")).toBe(false)
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/mcp/tools` })
+      const { access } = tokensOf(yield* redeem(world, client, code))
+      const admitted = (path: string, resource: string) =>
+        Effect.map(world.guard(path, { scopes: ["api"], resource }, bearing(access)), ({ _tag }) => _tag === "Admitted")
+      expect(yield* admitted("/mcp/tools", "/mcp")).toBe(true)
+      for (const path of ["/mcp", "/orders", "/mcp/tool"]) expect(yield* admitted(path, "/mcp/tools")).toBe(false)
+    }))
 
   test("takes two slashes at the start of a path for a path, and for no host", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const tokenFor = (resource: string) =>
-          Effect.flatMap(codeFor(world, client, { resource }), (code) =>
-            Effect.map(redeem(world, client, code), (answer) => tokensOf(answer).access)
-          )
-        const admitted = (path: string, token: string) =>
-          Effect.map(world.guard(path, { scopes: ["api"] }, bearing(token)), ({ _tag }) => _tag === "Admitted")
-        expect(yield* admitted("//evil.example/rest", yield* tokenFor(theWorkspace.issuer))).toBe(true)
-        const narrow = yield* tokenFor(`${theWorkspace.issuer}/rest`)
-        expect(yield* admitted("//auth.example.com/rest", narrow)).toBe(false)
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const tokenFor = (resource: string) =>
+        Effect.flatMap(codeFor(world, client, { resource }), (code) =>
+          Effect.map(redeem(world, client, code), (answer) => tokensOf(answer).access)
+        )
+      const admitted = (path: string, token: string) =>
+        Effect.map(world.guard(path, { scopes: ["api"] }, bearing(token)), ({ _tag }) => _tag === "Admitted")
+      expect(yield* admitted("//evil.example/rest", yield* tokenFor(theWorkspace.issuer))).toBe(true)
+      const narrow = yield* tokenFor(`${theWorkspace.issuer}/rest`)
+      expect(yield* admitted("//auth.example.com/rest", narrow)).toBe(false)
+    }))
 
   test("is no guard of a resource that cannot be, for any caller", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-        const odd = [
-          ..."|mcp|/|//|//mcp|/mcp//|/a//b|/.|/..|/mcp/../a|/a/.|/%2e%2e/a|/a/.%2E|/mcp?a|/mcp#a|/a b|/é".split("|"),
-          ...[
-            "/a%",
-            "/%zz",
-            '/a"',
-            "/a\\b",
-            "/a\n",
-            "/a\r\nx: y",
-            "/<a>",
-            "/{a}",
-            "/a|b",
-            "http://auth.example.com/mcp",
-            "https://auth.example.com/mcp?a",
-            "https://auth.example.com/a/../mcp",
-            "https://AUTH.example.com/mcp",
-            "https://ada@auth.example.com/mcp"
-          ]
+    inWorld(function* (world) {
+      const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+      const odd = [
+        ..."|mcp|/|//|//mcp|/mcp//|/a//b|/.|/..|/mcp/../a|/a/.|/%2e%2e/a|/a/.%2E|/mcp?a|/mcp#a|/a b|/é".split("|"),
+        ...[
+          "/a%",
+          "/%zz",
+          '/a"',
+          "/a\\b",
+          "/a\n",
+          "/a\r\nx: y",
+          "/<a>",
+          "/{a}",
+          "/a|b",
+          "http://auth.example.com/mcp",
+          "https://auth.example.com/mcp?a",
+          "https://auth.example.com/a/../mcp",
+          "https://AUTH.example.com/mcp",
+          "https://ada@auth.example.com/mcp"
         ]
-        for (const resource of odd) {
-          const asked = world.guard("/mcp", { scopes: ["api"], resource }, bearing(world.reveal(key.text)))
-          const exit = yield* Effect.exit(asked)
-          expect([resource, Exit.isFailure(exit) && Cause.hasDies(exit.cause)]).toEqual([resource, true])
-        }
-      })
-    ))
+      ]
+      for (const resource of odd) {
+        const asked = world.guard("/mcp", { scopes: ["api"], resource }, bearing(world.reveal(key.text)))
+        const exit = yield* Effect.exit(asked)
+        expect([resource, Exit.isFailure(exit) && Cause.hasDies(exit.cause)]).toEqual([resource, true])
+      }
+    }))
 
   test("is no guard of scopes that cannot be, for any caller", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-        for (const scopes of [["anmelden→lesen"], ["a b"], ["a\r\nx: y"], [""]]) {
-          const asked = world.guard("/api", { scopes }, bearing(world.reveal(key.text)))
-          const exit = yield* Effect.exit(asked)
-          expect([scopes, Exit.isFailure(exit) && Cause.hasDies(exit.cause)]).toEqual([scopes, true])
-        }
-      })
-    ))
+    inWorld(function* (world) {
+      const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+      for (const scopes of [["anmelden→lesen"], ["a b"], ["a\r\nx: y"], [""]]) {
+        const asked = world.guard("/api", { scopes }, bearing(world.reveal(key.text)))
+        const exit = yield* Effect.exit(asked)
+        expect([scopes, Exit.isFailure(exit) && Cause.hasDies(exit.cause)]).toEqual([scopes, true])
+      }
+    }))
 
   test("answers for the host where it admits no caller, and notes why under the request's id", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const refused = yield* world.guard("/api/things", { scopes: ["api"] }, bearing("x"))
-        if (refused._tag !== "Refused") throw new Error("admitted")
-        expect(refused.response.status).toBe(401)
-        const id = header(refused.response, "x-request-id")
-        expect(id).toMatch(/^[\w-]{16}$/)
-        expect(world.audit.at(-1)).toMatchObject({ requestId: id, event: { _tag: "Refused", reason: "malformed" } })
-      })
-    ))
+    inWorld(function* (world) {
+      const refused = yield* world.guard("/api/things", { scopes: ["api"] }, bearing("x"))
+      if (refused._tag !== "Refused") throw new Error("admitted")
+      expect(refused.response.status).toBe(401)
+      const id = header(refused.response, "x-request-id")
+      expect(id).toMatch(/^[\w-]{16}$/)
+      expect(world.audit.at(-1)).toMatchObject({ requestId: id, event: { _tag: "Refused", reason: "malformed" } })
+    }))
 })
 
 describe("a token that is bound to a part of the API", () => {
   test("is not let in where the path only spells that part's address", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world)
-        const resource = `${world.workspace.issuer}/rest/companies`
-        const { access } = yield* signInToApp(world, client, { resource })
-        const knock = (path: string) =>
-          Effect.map(world.guard(path, { scopes: ["api"] }, bearing(access)), (g) => g._tag)
-        expect(yield* knock("/rest/companies")).toBe("Admitted")
-        expect(yield* knock("/rest/companies/1")).toBe("Admitted")
-        const strange = [
-          "//auth.example.com/rest/companies",
-          "/\\auth.example.com/rest/companies",
-          "//:99999/",
-          "/rest/companies/../people",
-          "/rest/companies/%2e%2e/people",
-          "/rest/companies/.%2E/people",
-          "/rest/companies\\..\\people",
-          "/rest/companiesx"
-        ]
-        for (const path of strange) expect([path, yield* knock(path)]).toEqual([path, "Refused"])
-      })
-    ))
+    inWorld(function* (world) {
+      const client = yield* registerClient(world)
+      const resource = `${world.workspace.issuer}/rest/companies`
+      const { access } = yield* signInToApp(world, client, { resource })
+      const knock = (path: string) => Effect.map(world.guard(path, { scopes: ["api"] }, bearing(access)), (g) => g._tag)
+      expect(yield* knock("/rest/companies")).toBe("Admitted")
+      expect(yield* knock("/rest/companies/1")).toBe("Admitted")
+      const strange = [
+        "//auth.example.com/rest/companies",
+        "/\\auth.example.com/rest/companies",
+        "//:99999/",
+        "/rest/companies/../people",
+        "/rest/companies/%2e%2e/people",
+        "/rest/companies/.%2E/people",
+        "/rest/companies\\..\\people",
+        "/rest/companiesx"
+      ]
+      for (const path of strange) expect([path, yield* knock(path)]).toEqual([path, "Refused"])
+    }))
 })
 
 describe("what a guard needs", () => {

@@ -69,37 +69,35 @@ test.each([
   ["no_key", 400, "InvalidDpopProof proof_forged"]
 ] as const)("a proof that could not be verified is not refused for good: %s", (reason, status, refused) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const client = yield* registerClient(world, { redirect_uris: [], grant_types: ["client_credentials"] })
-        const answer = yield* world.send("POST", "/oauth/token", {
-          headers: { ...formHeaders, dpop: yield* tokenProof(holder) },
-          body: form({ grant_type: "client_credentials", client_id: client.id, client_secret: client.secret })
-        })
-        const event = world.audit.at(-1)?.event
-        expect([answer.status, event?._tag === "Refused" && `${event.refusal} ${event.reason}`]).toEqual([
-          status,
-          refused
-        ])
-      }),
+    function* (world) {
+      const client = yield* registerClient(world, { redirect_uris: [], grant_types: ["client_credentials"] })
+      const answer = yield* world.send("POST", "/oauth/token", {
+        headers: { ...formHeaders, dpop: yield* tokenProof(holder) },
+        body: form({ grant_type: "client_credentials", client_id: client.id, client_secret: client.secret })
+      })
+      const event = world.audit.at(-1)?.event
+      expect([answer.status, event?._tag === "Refused" && `${event.refusal} ${event.reason}`]).toEqual([
+        status,
+        refused
+      ])
+    },
     { signatures: { ...realSignatures, verify: () => Effect.fail(new SignatureFault({ reason })) } }
   )
 )
 
 test("a key of the workspace, and what is no token, are shown by no proof", () =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-        const text = world.reveal(key.text)
-        expect((yield* world.send("GET", "/rest/companies", { headers: bearing(text) })).status).toBe(200)
-        for (const shown of [text, "a b"]) {
-          const headers = { authorization: `DPoP ${shown}`, dpop: yield* tokenProof(holder) }
-          const answer = yield* world.send("GET", "/rest/companies", { headers })
-          expect([answer.status, jsonOf(answer).error]).toEqual([401, "invalid_token"])
-          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidToken", reason: "malformed" })
-        }
-      }),
+    function* (world) {
+      const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+      const text = world.reveal(key.text)
+      expect((yield* world.send("GET", "/rest/companies", { headers: bearing(text) })).status).toBe(200)
+      for (const shown of [text, "a b"]) {
+        const headers = { authorization: `DPoP ${shown}`, dpop: yield* tokenProof(holder) }
+        const answer = yield* world.send("GET", "/rest/companies", { headers })
+        expect([answer.status, jsonOf(answer).error]).toEqual([401, "invalid_token"])
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidToken", reason: "malformed" })
+      }
+    },
     { signatures: realSignatures }
   ))
 
@@ -109,14 +107,13 @@ test.each([
   ["all", [true, true, true, true]]
 ] as const)("the document says where a nonce may be asked for: %s", (dpopNonce, expected) =>
   inWorld(
-    (world) =>
-      Effect.gen(function* () {
-        const paths = jsonOf(yield* world.send("GET", "/openapi.json")).paths as Record<string, unknown>
-        const asks = ["/oauth/token", "/oauth/par", "/oauth/device_authorization", "/oauth/userinfo"].map((path) =>
-          /use_dpop_nonce|DPoP-Nonce/i.test(JSON.stringify(paths[path]))
-        )
-        expect(asks).toEqual([...expected])
-      }),
+    function* (world) {
+      const paths = jsonOf(yield* world.send("GET", "/openapi.json")).paths as Record<string, unknown>
+      const asks = ["/oauth/token", "/oauth/par", "/oauth/device_authorization", "/oauth/userinfo"].map((path) =>
+        /use_dpop_nonce|DPoP-Nonce/i.test(JSON.stringify(paths[path]))
+      )
+      expect(asks).toEqual([...expected])
+    },
     { signatures: realSignatures, policy: { dpopNonce } }
   )
 )
