@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Redacted } from "effect"
 import { readPostgresUrl } from "../../adapters/postgres/Options.ts"
 import { postgresUrl } from "../harness/given.ts"
+import { scoped } from "../harness/scoped.ts"
 import { startPostgres } from "../harness/startPostgres.ts"
 import { freshDatabase } from "./postgres/freshDatabase.ts"
 import { meddler, openStore, record } from "./postgres/withStore.ts"
@@ -9,57 +10,45 @@ import { selfSigned } from "./selfSigned.ts"
 
 describe("an encrypted connection", () => {
   test("is made, and checked, as sslmode says", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { cert, key } = yield* selfSigned()
-          const server = yield* startPostgres({ settings: { ssl: "on", ssl_cert_file: cert, ssl_key_file: key } })
-          const other = yield* selfSigned()
-          const look = yield* meddler(server.url)
-          const connected = (host: string, parameters: string) => {
-            const url = new URL(server.url)
-            url.hostname = host
-            url.search = `application_name=tls&${parameters}`
-            return Effect.scoped(
-              Effect.gen(function* () {
-                const store = yield* openStore(url.href, { startWithin: "1 hour" })
-                yield* Effect.ignore(store.insert(record("a")))
-                const rows = yield* look.say(
-                  "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'tls'"
-                )
-                return rows.map(({ ssl }) => ssl)
-              })
-            ).pipe(Effect.catch(({ _tag }) => Effect.succeed(_tag)))
-          }
-          expect(yield* connected("127.0.0.1", "sslmode=disable")).toEqual([false])
-          expect(yield* connected("127.0.0.1", "")).toEqual([true])
-          expect(yield* connected("127.0.0.1", "sslmode=require")).toEqual([true])
-          expect(yield* connected("127.0.0.1", `sslmode=require&sslrootcert=${other.cert}`)).toBe("PostgresUnreachable")
-          expect(yield* connected("localhost", "sslmode=verify-full")).toBe("PostgresUnreachable")
-          expect(yield* connected("localhost", `sslmode=verify-full&sslrootcert=${other.cert}`)).toBe(
-            "PostgresUnreachable"
-          )
-          expect(yield* connected("127.0.0.1", `sslmode=verify-full&sslrootcert=${cert}`)).toBe("PostgresUnreachable")
-          expect(yield* connected("127.0.0.1", `sslmode=verify-ca&sslrootcert=${other.cert}`)).toBe(
-            "PostgresUnreachable"
-          )
-          expect(yield* connected("127.0.0.1", `sslmode=verify-ca&sslrootcert=${cert}`)).toEqual([true])
-          expect(yield* connected("localhost", `sslmode=verify-full&sslrootcert=${cert}`)).toEqual([true])
-        })
-      )
-    ))
+    scoped(function* () {
+      const { cert, key } = yield* selfSigned()
+      const server = yield* startPostgres({ settings: { ssl: "on", ssl_cert_file: cert, ssl_key_file: key } })
+      const other = yield* selfSigned()
+      const look = yield* meddler(server.url)
+      const connected = (host: string, parameters: string) => {
+        const url = new URL(server.url)
+        url.hostname = host
+        url.search = `application_name=tls&${parameters}`
+        return Effect.scoped(
+          Effect.gen(function* () {
+            const store = yield* openStore(url.href, { startWithin: "1 hour" })
+            yield* Effect.ignore(store.insert(record("a")))
+            const rows = yield* look.say(
+              "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'tls'"
+            )
+            return rows.map(({ ssl }) => ssl)
+          })
+        ).pipe(Effect.catch(({ _tag }) => Effect.succeed(_tag)))
+      }
+      expect(yield* connected("127.0.0.1", "sslmode=disable")).toEqual([false])
+      expect(yield* connected("127.0.0.1", "")).toEqual([true])
+      expect(yield* connected("127.0.0.1", "sslmode=require")).toEqual([true])
+      expect(yield* connected("127.0.0.1", `sslmode=require&sslrootcert=${other.cert}`)).toBe("PostgresUnreachable")
+      expect(yield* connected("localhost", "sslmode=verify-full")).toBe("PostgresUnreachable")
+      expect(yield* connected("localhost", `sslmode=verify-full&sslrootcert=${other.cert}`)).toBe("PostgresUnreachable")
+      expect(yield* connected("127.0.0.1", `sslmode=verify-full&sslrootcert=${cert}`)).toBe("PostgresUnreachable")
+      expect(yield* connected("127.0.0.1", `sslmode=verify-ca&sslrootcert=${other.cert}`)).toBe("PostgresUnreachable")
+      expect(yield* connected("127.0.0.1", `sslmode=verify-ca&sslrootcert=${cert}`)).toEqual([true])
+      expect(yield* connected("localhost", `sslmode=verify-full&sslrootcert=${cert}`)).toEqual([true])
+    }))
 
   test("is not given up where the server has none to offer", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { url } = yield* Effect.acquireRelease(freshDatabase(postgresUrl()), ({ drop }) => drop)
-          const refusal = yield* Effect.flip(openStore(`${url}?sslmode=require`, { startWithin: "900 millis" }))
-          expect([refusal._tag, refusal.message]).toEqual(["PostgresUnreachable", expect.stringContaining("sslmode")])
-          yield* openStore(`${url}?sslmode=prefer`)
-        })
-      )
-    ))
+    scoped(function* () {
+      const { url } = yield* Effect.acquireRelease(freshDatabase(postgresUrl()), ({ drop }) => drop)
+      const refusal = yield* Effect.flip(openStore(`${url}?sslmode=require`, { startWithin: "900 millis" }))
+      expect([refusal._tag, refusal.message]).toEqual(["PostgresUnreachable", expect.stringContaining("sslmode")])
+      yield* openStore(`${url}?sslmode=prefer`)
+    }))
 })
 
 describe("an address", () => {

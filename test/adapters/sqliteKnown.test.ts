@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { join } from "node:path"
-import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
 import type { Connection, Driver } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
@@ -8,7 +7,7 @@ import { layer } from "../../adapters/sqlite/Sqlite.ts"
 import { makeSqlite } from "../../adapters/sqlite/SqliteStorage.ts"
 import { type NewRecord, type RecordKey, Storage } from "../../core/ports/Storage.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
-import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { inFile } from "../harness/scoped.ts"
 import { seed } from "./seed.ts"
 
 type Store = Storage["Service"]
@@ -18,11 +17,6 @@ const record: NewRecord = { ...key, owner: "o", expiresAt: null, body: { says: "
 
 /** Code that has been waiting runs in a turn of its own. */
 const turn = Effect.promise(() => Promise.resolve())
-
-const inFile = (body: (path: string) => Effect.Effect<void, unknown, Scope.Scope>) => () =>
-  Effect.runPromise(
-    Effect.scoped(Effect.flatMap(throwawayFolder("sqlite"), (folder) => body(join(folder, "tessera.db"))))
-  )
 
 /** Notes each record that is looked for in the file. */
 const watched = (connection: Connection, looked: Array<unknown>): Connection => ({
@@ -48,16 +42,14 @@ interface Given {
 }
 
 const given = (use: (given: Given) => Effect.Effect<void, unknown>) =>
-  inFile((path) =>
-    Effect.gen(function* () {
-      const looked: Array<unknown> = []
-      const store = Context.get(yield* makeSqlite(watched(yield* connect(path), looked)), Storage)
-      yield* store.insert(record)
-      const other = open(path)
-      yield* use({ store, looked, other })
-      other.close()
-    })
-  )
+  inFile(function* (path) {
+    const looked: Array<unknown> = []
+    const store = Context.get(yield* makeSqlite(watched(yield* connect(path), looked)), Storage)
+    yield* store.insert(record)
+    const other = open(path)
+    yield* use({ store, looked, other })
+    other.close()
+  })
 
 const bodyOf = (store: Store, wanted: RecordKey = key) =>
   Effect.andThen(
@@ -183,54 +175,52 @@ const ids = ["a", "b", "c", "d"] as const
 
 test(
   "two stores over one SQLite file agree at each step, whichever of them wrote",
-  inFile((path) =>
-    Effect.gen(function* () {
-      const draw = drawFrom(`known/${seed}`)
-      const opened = Effect.map(Layer.build(Layer.fresh(layer({ path }))), (services) => Context.get(services, Storage))
-      const stores = [yield* opened, yield* opened] as const
-      const model = new Map<string, { readonly version: number; readonly body: number; readonly expiresAt: number }>()
-      for (let step = 0; step < 1500; step++) {
-        const store = draw.oneOf(stores)
-        const id = draw.oneOf(ids)
-        const now = model.get(id)
-        const next = { ...key, id, owner: "o", expiresAt: draw.below(10), body: step }
-        switch (draw.oneOf(["insert", "replace", "stale", "remove", "sweep"])) {
-          case "insert": {
-            const exit = yield* Effect.exit(store.insert(next))
-            expect(Exit.isSuccess(exit), `seed ${seed}, step ${step}`).toBe(now === undefined)
-            if (now === undefined) model.set(id, { version: 1, body: step, expiresAt: next.expiresAt })
-            break
-          }
-          case "replace":
-            if (now === undefined) break
-            yield* store.replace(now.version, next)
-            model.set(id, { version: now.version + 1, body: step, expiresAt: next.expiresAt })
-            break
-          case "stale": {
-            const exit = yield* Effect.exit(store.replace((now?.version ?? 0) + 1, next))
-            expect(Exit.isFailure(exit), `seed ${seed}, step ${step}`).toBe(true)
-            break
-          }
-          case "remove":
-            yield* store.remove({ ...key, id })
-            model.delete(id)
-            break
-          case "sweep": {
-            const before = draw.below(4)
-            yield* store.sweep(before, 10)
-            for (const [swept, { expiresAt }] of model) if (expiresAt <= before) model.delete(swept)
-            break
-          }
+  inFile(function* (path) {
+    const draw = drawFrom(`known/${seed}`)
+    const opened = Effect.map(Layer.build(Layer.fresh(layer({ path }))), (services) => Context.get(services, Storage))
+    const stores = [yield* opened, yield* opened] as const
+    const model = new Map<string, { readonly version: number; readonly body: number; readonly expiresAt: number }>()
+    for (let step = 0; step < 1500; step++) {
+      const store = draw.oneOf(stores)
+      const id = draw.oneOf(ids)
+      const now = model.get(id)
+      const next = { ...key, id, owner: "o", expiresAt: draw.below(10), body: step }
+      switch (draw.oneOf(["insert", "replace", "stale", "remove", "sweep"])) {
+        case "insert": {
+          const exit = yield* Effect.exit(store.insert(next))
+          expect(Exit.isSuccess(exit), `seed ${seed}, step ${step}`).toBe(now === undefined)
+          if (now === undefined) model.set(id, { version: 1, body: step, expiresAt: next.expiresAt })
+          break
         }
-        for (const store of stores) {
-          yield* turn
-          for (const id of ids) {
-            const found = Option.getOrUndefined(yield* store.get({ ...key, id }))
-            const said = found && { version: found.version, body: found.body, expiresAt: found.expiresAt }
-            expect(said, `seed ${seed}, step ${step}, ${id}`).toEqual(model.get(id))
-          }
+        case "replace":
+          if (now === undefined) break
+          yield* store.replace(now.version, next)
+          model.set(id, { version: now.version + 1, body: step, expiresAt: next.expiresAt })
+          break
+        case "stale": {
+          const exit = yield* Effect.exit(store.replace((now?.version ?? 0) + 1, next))
+          expect(Exit.isFailure(exit), `seed ${seed}, step ${step}`).toBe(true)
+          break
+        }
+        case "remove":
+          yield* store.remove({ ...key, id })
+          model.delete(id)
+          break
+        case "sweep": {
+          const before = draw.below(4)
+          yield* store.sweep(before, 10)
+          for (const [swept, { expiresAt }] of model) if (expiresAt <= before) model.delete(swept)
+          break
         }
       }
-    })
-  )
+      for (const store of stores) {
+        yield* turn
+        for (const id of ids) {
+          const found = Option.getOrUndefined(yield* store.get({ ...key, id }))
+          const said = found && { version: found.version, body: found.body, expiresAt: found.expiresAt }
+          expect(said, `seed ${seed}, step ${step}, ${id}`).toEqual(model.get(id))
+        }
+      }
+    }
+  })
 )

@@ -4,6 +4,7 @@ import { hiddenFields } from "../given/flow.ts"
 import { owner, startServer } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
 import { Visitor } from "../given/serverVisitor.ts"
+import { scoped } from "../harness/scoped.ts"
 import { sendTo } from "../runtimes/given/wire.ts"
 
 const server = serverOfFile()
@@ -89,17 +90,13 @@ describe("an address that a request claims for itself", () => {
   })
 
   test("is believed of a proxy that is trusted, and only from its end", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const behind = yield* startServer({ env: { TRUSTED_PROXIES: "127.0.0.1" } })
-          yield* Effect.promise(async () => {
-            expect(await guesses(behind.url)).not.toContain(429)
-            const lied: Array<number> = []
-            for (let count = 1; count <= 8; count++) lied.push(await guess(behind.url, `203.0.113.${count}, 192.0.2.7`))
-            expect(lied).toContain(429)
-          })
-        })
-      )
-    ))
+    scoped(function* () {
+      const behind = yield* startServer({ env: { TRUSTED_PROXIES: "127.0.0.1" } })
+      yield* Effect.promise(async () => {
+        expect(await guesses(behind.url)).not.toContain(429)
+        const lied: Array<number> = []
+        for (let count = 1; count <= 8; count++) lied.push(await guess(behind.url, `203.0.113.${count}, 192.0.2.7`))
+        expect(lied).toContain(429)
+      })
+    }))
 })

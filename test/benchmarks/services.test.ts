@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { Effect } from "effect"
 import { copyDatabase, freshDatabase, type PostgresServer, sql } from "../../benchmarks/measure/services.ts"
 import { postgresBin } from "../harness/given.ts"
+import { scoped } from "../harness/scoped.ts"
 import { startPostgres } from "../harness/startPostgres.ts"
 
 const look = (postgres: PostgresServer) =>
@@ -15,15 +16,11 @@ const look = (postgres: PostgresServer) =>
   })
 
 test("another look at a part finds its databases as empty as the first did", () =>
-  Effect.runPromise(
-    Effect.scoped(
-      Effect.gen(function* () {
-        const bin = postgresBin()
-        const postgres = { bin, server: yield* startPostgres({ bin }) }
-        expect([yield* look(postgres), yield* look(postgres)]).toEqual([
-          ["0", "0"],
-          ["0", "0"]
-        ])
-      })
-    )
-  ))
+  scoped(function* () {
+    const bin = postgresBin()
+    const postgres = { bin, server: yield* startPostgres({ bin }) }
+    expect([yield* look(postgres), yield* look(postgres)]).toEqual([
+      ["0", "0"],
+      ["0", "0"]
+    ])
+  }))

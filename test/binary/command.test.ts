@@ -10,6 +10,7 @@ import { buildScript } from "../harness/buildExecutable.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl, redisClusterUrl, redisUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
+import { scoped } from "../harness/scoped.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { collectorOf, purgeDelayOf, smallCollector } from "../runtimes/given/memorySettings.ts"
 import { type Binary, emptyFolder, run, type Started, start, theExecutable } from "./given/binary.ts"
@@ -220,24 +221,20 @@ describe("building for another platform", () => {
     runProgram(node(), [buildScript(), "--outfile", join(folder, "tessera"), ...args], { cwd: root })
 
   test("takes the Bun that npm brought for it, and never one from elsewhere", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const folder = yield* throwawayFolder("target")
-          // npm installs this one nowhere but on Android.
-          const absent = yield* build(folder, "--target", "bun-linux-arm64-android")
-          expect(packageFor("bun-linux-arm64-android")).toBe("@oven/bun-linux-aarch64-android")
-          expect(absent.status).toBe(1)
-          expect(absent.stderr).toMatch(
-            /^Bun for bun-linux-arm64-android is not here: npm install --no-save --force @oven\/bun-linux-aarch64-android@\d+\.\d+\.\d+\n$/
-          )
-          expect(yield* build(folder, "--target", "../../evil")).toMatchObject({ status: 1 })
-          expect(yield* build(folder, "--targt", "bun-linux-x64")).toMatchObject({ status: 2 })
-          expect(readdirSync(folder)).toEqual([])
-          const own = `bun-${process.platform}-${process.arch}`
-          expect(yield* build(folder, "--target", own)).toMatchObject({ status: 0, stderr: "" })
-          expect(readdirSync(folder)).toEqual(["tessera"])
-        })
+    scoped(function* () {
+      const folder = yield* throwawayFolder("target")
+      // npm installs this one nowhere but on Android.
+      const absent = yield* build(folder, "--target", "bun-linux-arm64-android")
+      expect(packageFor("bun-linux-arm64-android")).toBe("@oven/bun-linux-aarch64-android")
+      expect(absent.status).toBe(1)
+      expect(absent.stderr).toMatch(
+        /^Bun for bun-linux-arm64-android is not here: npm install --no-save --force @oven\/bun-linux-aarch64-android@\d+\.\d+\.\d+\n$/
       )
-    ))
+      expect(yield* build(folder, "--target", "../../evil")).toMatchObject({ status: 1 })
+      expect(yield* build(folder, "--targt", "bun-linux-x64")).toMatchObject({ status: 2 })
+      expect(readdirSync(folder)).toEqual([])
+      const own = `bun-${process.platform}-${process.arch}`
+      expect(yield* build(folder, "--target", own)).toMatchObject({ status: 0, stderr: "" })
+      expect(readdirSync(folder)).toEqual(["tessera"])
+    }))
 })

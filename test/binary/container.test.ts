@@ -6,6 +6,7 @@ import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
+import { scoped } from "../harness/scoped.ts"
 import { letThrough, throwawayFolder } from "../harness/throwawayFolder.ts"
 import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { serverPage, textOf, under } from "../readme/blocks.ts"
@@ -210,54 +211,42 @@ describe(`the image's program runs ${inWords[by]}`, () => {
   }
 
   test("with its data where the volume is, and not a file elsewhere", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { data, image } = place
-          const before = everythingIn(image.root)
-          const files = before.filter((path) => !/^lib/.test(path) && statSync(join(image.root, path)).isFile())
-          expect(files).toEqual(
-            by === "bare" ? ["tessera"] : ["etc/group", "etc/hosts", "etc/nsswitch.conf", "etc/passwd", "tessera"]
-          )
-          expect(yield* serving("own", {}, confinedProperly)).toEqual(asItShould)
-          expect(everythingIn(data)).toEqual(["tessera.db", "tessera.db.keys"])
-          expect(everythingIn(image.root)).toEqual(before)
-          const { mode, uid } = statSync(join(data, "tessera.db.keys"))
-          expect(mode & 0o777).toBe(0o600)
-          expect(uid).toBe(image.user?.uid ?? process.getuid?.() ?? -1)
-        })
+    scoped(function* () {
+      const { data, image } = place
+      const before = everythingIn(image.root)
+      const files = before.filter((path) => !/^lib/.test(path) && statSync(join(image.root, path)).isFile())
+      expect(files).toEqual(
+        by === "bare" ? ["tessera"] : ["etc/group", "etc/hosts", "etc/nsswitch.conf", "etc/passwd", "tessera"]
       )
-    ))
+      expect(yield* serving("own", {}, confinedProperly)).toEqual(asItShould)
+      expect(everythingIn(data)).toEqual(["tessera.db", "tessera.db.keys"])
+      expect(everythingIn(image.root)).toEqual(before)
+      const { mode, uid } = statSync(join(data, "tessera.db.keys"))
+      expect(mode & 0o777).toBe(0o600)
+      expect(uid).toBe(image.user?.uid ?? process.getuid?.() ?? -1)
+    }))
 
   test("and says in a line that it can't write anywhere else", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          // All users may write to /tmp, as far as its mode goes.
-          const elsewhere = by === "confined" ? "/tmp/t.db" : join(place.image.root, "t.db")
-          const env = { ...(yield* options("own")).env, DATABASE_URL: `sqlite:${elsewhere}` }
-          const refused = yield* endOf((yield* startContainer({ by, ...place, network: "own", env }, entry)).child)
-          expect(refused.status).toBe(1)
-          expect(refused.stdout).toBe("")
-          expect(refused.stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(elsewhere)])
-        })
-      )
-    ))
+    scoped(function* () {
+      // All users may write to /tmp, as far as its mode goes.
+      const elsewhere = by === "confined" ? "/tmp/t.db" : join(place.image.root, "t.db")
+      const env = { ...(yield* options("own")).env, DATABASE_URL: `sqlite:${elsewhere}` }
+      const refused = yield* endOf((yield* startContainer({ by, ...place, network: "own", env }, entry)).child)
+      expect(refused.status).toBe(1)
+      expect(refused.stdout).toBe("")
+      expect(refused.stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(elsewhere)])
+    }))
 
   test("and over PostgreSQL, found by its name", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const { url } = yield* Effect.acquireRelease(
-            Effect.suspend(() => freshDatabase(postgresUrl())),
-            ({ drop }) => drop
-          )
-          const named = new URL(url)
-          // The hosts that the image's own lookup is told of, where it has files of its own.
-          if (by !== "bare") named.hostname = "db.internal"
-          const env = { DATABASE_URL: named.href, SEAL_KEYS: Buffer.alloc(32, 7).toString("base64url") }
-          expect(yield* serving("ours", env)).toEqual(asItShould)
-        })
+    scoped(function* () {
+      const { url } = yield* Effect.acquireRelease(
+        Effect.suspend(() => freshDatabase(postgresUrl())),
+        ({ drop }) => drop
       )
-    ))
+      const named = new URL(url)
+      // The hosts that the image's own lookup is told of, where it has files of its own.
+      if (by !== "bare") named.hostname = "db.internal"
+      const env = { DATABASE_URL: named.href, SEAL_KEYS: Buffer.alloc(32, 7).toString("base64url") }
+      expect(yield* serving("ours", env)).toEqual(asItShould)
+    }))
 })

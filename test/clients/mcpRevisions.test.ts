@@ -16,6 +16,7 @@ import {
   wayBack
 } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
+import { scoped } from "../harness/scoped.ts"
 
 /** The rows of README.md, in its order. */
 
@@ -68,31 +69,27 @@ describe("discovery", () => {
   })
 
   test("an issuer with a path is found where the path is inserted", () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const port = yield* freePort
-          const nested = yield* startServer({
-            env: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}/tenant` }
-          })
-          expect(nested.log()).toContain(`/tenant`)
-          yield* Effect.promise(async () => {
-            const origin = `http://127.0.0.1:${port}`
-            const metadata = await jsonAt(`${origin}/.well-known/oauth-authorization-server/tenant`)
-            expect(metadata.issuer).toBe(`${origin}/tenant`)
-            const resource = await jsonAt(`${origin}/.well-known/oauth-protected-resource/tenant/rest/companies`)
-            expect(resource).toMatchObject({
-              resource: `${origin}/tenant/rest/companies`,
-              authorization_servers: [`${origin}/tenant`]
-            })
-            const challenged = await fetch(`${origin}/tenant/rest/companies`)
-            const [, hint = ""] =
-              /resource_metadata="([^"]+)"/.exec(String(challenged.headers.get("www-authenticate"))) ?? []
-            expect(await jsonAt(hint)).toMatchObject({ authorization_servers: [`${origin}/tenant`] })
-          })
+    scoped(function* () {
+      const port = yield* freePort
+      const nested = yield* startServer({
+        env: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}/tenant` }
+      })
+      expect(nested.log()).toContain(`/tenant`)
+      yield* Effect.promise(async () => {
+        const origin = `http://127.0.0.1:${port}`
+        const metadata = await jsonAt(`${origin}/.well-known/oauth-authorization-server/tenant`)
+        expect(metadata.issuer).toBe(`${origin}/tenant`)
+        const resource = await jsonAt(`${origin}/.well-known/oauth-protected-resource/tenant/rest/companies`)
+        expect(resource).toMatchObject({
+          resource: `${origin}/tenant/rest/companies`,
+          authorization_servers: [`${origin}/tenant`]
         })
-      )
-    ))
+        const challenged = await fetch(`${origin}/tenant/rest/companies`)
+        const [, hint = ""] =
+          /resource_metadata="([^"]+)"/.exec(String(challenged.headers.get("www-authenticate"))) ?? []
+        expect(await jsonAt(hint)).toMatchObject({ authorization_servers: [`${origin}/tenant`] })
+      })
+    }))
 
   test("clients that try OpenID's address find the same document", async () => {
     const metadata = await jsonAt(`${server().url}/.well-known/openid-configuration`)
@@ -167,44 +164,40 @@ const strictly = async (called: string, cookie: string): Promise<string> => {
 describe("an MCP endpoint in an application of one's own", () => {
   for (const prefix of ["", "/tenant"]) {
     test(`is found by a client that takes no other resource than the one it called: ${prefix || "at the root"}`, () =>
-      Effect.runPromise(
-        Effect.scoped(
-          Effect.gen(function* () {
-            const port = yield* freePort
-            const origin = `http://127.0.0.1:${port}`
-            const auth = createTessera(options({ issuer: origin + prefix }))
-            yield* Effect.addFinalizer(() => Effect.promise(auth.close))
-            const caller = (_: Request, { resources }: { readonly resources: ReadonlyArray<string> | null }) =>
-              Response.json({ resources })
-            const guarded = (resource: string) => ofFetch.guard(auth, { scopes: ["api"], resource }, caller)
-            const mount = ofFetch.mount(auth)
-            const server = Bun.serve({
-              hostname: "127.0.0.1",
-              port,
-              routes: {
-                [`${prefix}/mcp`]: guarded("/mcp"),
-                [`${prefix}/mcp/`]: guarded("/mcp/"),
-                [`${prefix}/orders`]: ofFetch.guard(auth, { scopes: ["api"] }, caller)
-              },
-              fetch: (request) => mount(request) ?? new Response(null, { status: 404 })
-            })
-            yield* Effect.addFinalizer(() => Effect.promise(() => server.stop(true)))
-            yield* Effect.promise(async () => {
-              for (const path of ["/mcp", "/mcp/"]) {
-                const called = origin + prefix + path
-                const token = await strictly(called, "ada")
-                const answer = await fetch(called, bearing(token))
-                expect([answer.status, await answer.json()]).toEqual([200, { resources: [`${origin + prefix}/mcp`] }])
-                const beside = await fetch(`${origin + prefix}/orders`, bearing(token))
-                expect(beside.status).toBe(401)
-              }
-              // Who says nothing of the resource speaks of all that is below the issuer.
-              const orders = `${origin + prefix}/orders`
-              expect(strictly(orders, "ada")).rejects.toThrow(`the metadata is of ${origin + prefix}`)
-            })
-          })
-        )
-      ))
+      scoped(function* () {
+        const port = yield* freePort
+        const origin = `http://127.0.0.1:${port}`
+        const auth = createTessera(options({ issuer: origin + prefix }))
+        yield* Effect.addFinalizer(() => Effect.promise(auth.close))
+        const caller = (_: Request, { resources }: { readonly resources: ReadonlyArray<string> | null }) =>
+          Response.json({ resources })
+        const guarded = (resource: string) => ofFetch.guard(auth, { scopes: ["api"], resource }, caller)
+        const mount = ofFetch.mount(auth)
+        const server = Bun.serve({
+          hostname: "127.0.0.1",
+          port,
+          routes: {
+            [`${prefix}/mcp`]: guarded("/mcp"),
+            [`${prefix}/mcp/`]: guarded("/mcp/"),
+            [`${prefix}/orders`]: ofFetch.guard(auth, { scopes: ["api"] }, caller)
+          },
+          fetch: (request) => mount(request) ?? new Response(null, { status: 404 })
+        })
+        yield* Effect.addFinalizer(() => Effect.promise(() => server.stop(true)))
+        yield* Effect.promise(async () => {
+          for (const path of ["/mcp", "/mcp/"]) {
+            const called = origin + prefix + path
+            const token = await strictly(called, "ada")
+            const answer = await fetch(called, bearing(token))
+            expect([answer.status, await answer.json()]).toEqual([200, { resources: [`${origin + prefix}/mcp`] }])
+            const beside = await fetch(`${origin + prefix}/orders`, bearing(token))
+            expect(beside.status).toBe(401)
+          }
+          // Who says nothing of the resource speaks of all that is below the issuer.
+          const orders = `${origin + prefix}/orders`
+          expect(strictly(orders, "ada")).rejects.toThrow(`the metadata is of ${origin + prefix}`)
+        })
+      }))
   }
 })
 

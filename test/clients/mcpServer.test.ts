@@ -16,6 +16,7 @@ import { createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { options } from "../embed/host.ts"
 import { Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
+import { scoped } from "../harness/scoped.ts"
 import { asTransport, McpMemory } from "./McpMemory.ts"
 
 /** Two MCP servers of the SDK's own, in an application that has Tessera beside them. One takes a scope more. */
@@ -105,23 +106,19 @@ const onNode: Start = (auth, port) => {
 const frameworks = { Express: onExpress, Hono: onHono, "plain Node": onNode }
 
 const withServer = (start: Start, body: (origin: string) => Promise<void>) =>
-  Effect.runPromise(
-    Effect.scoped(
-      Effect.gen(function* () {
-        const port = yield* freePort
-        const issuer = `http://127.0.0.1:${port}`
-        const scopes = [
-          { name: "api", meaning: "Work with companies", byDefault: true },
-          { name: "admin", meaning: "Look after the workspace" }
-        ]
-        const auth = createTessera(options({ issuer, scopes }))
-        yield* Effect.addFinalizer(() => Effect.promise(auth.close))
-        const stop = yield* Effect.promise(() => start(auth, port))
-        yield* Effect.addFinalizer(() => Effect.promise(stop))
-        yield* Effect.promise(() => body(issuer))
-      })
-    )
-  )
+  scoped(function* () {
+    const port = yield* freePort
+    const issuer = `http://127.0.0.1:${port}`
+    const scopes = [
+      { name: "api", meaning: "Work with companies", byDefault: true },
+      { name: "admin", meaning: "Look after the workspace" }
+    ]
+    const auth = createTessera(options({ issuer, scopes }))
+    yield* Effect.addFinalizer(() => Effect.promise(auth.close))
+    const stop = yield* Effect.promise(() => start(auth, port))
+    yield* Effect.addFinalizer(() => Effect.promise(stop))
+    yield* Effect.promise(() => body(issuer))
+  })
 
 const greeted = async (transport: StreamableHTTPClientTransport): Promise<unknown> => {
   const client = new Client({ name: "client", version: "1" })

@@ -1,17 +1,16 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { Redis } from "ioredis"
 import postgres from "postgres"
 import { pollUntil } from "./pollUntil.ts"
 import { isAlive } from "./processes.ts"
 import { runProgram } from "./runProgram.ts"
 import { type Server, startServer } from "./Server.ts"
+import { scoped } from "./scoped.ts"
 import { startPostgres } from "./startPostgres.ts"
 import { startRedis } from "./startRedis.ts"
 import { startRedisCluster } from "./startRedisCluster.ts"
 import { throwawayFolder } from "./throwawayFolder.ts"
-
-const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
 
 const query = (server: Server, text: string) =>
   Effect.promise(async () => {
@@ -31,31 +30,27 @@ const redis = (server: Server, command: string, ...args: ReadonlyArray<string>) 
 
 describe("a PostgreSQL of one's own", () => {
   test("has what was committed when it comes back from kill -9, on the same port", () =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startPostgres()
-        yield* query(server, "create table kept (id int); insert into kept values (7)")
-        const before = server.pid()
-        yield* server.kill
-        expect(before !== undefined && isAlive(before)).toBe(false)
-        expect(server.pid()).toBeUndefined()
+    scoped(function* () {
+      const server = yield* startPostgres()
+      yield* query(server, "create table kept (id int); insert into kept values (7)")
+      const before = server.pid()
+      yield* server.kill
+      expect(before !== undefined && isAlive(before)).toBe(false)
+      expect(server.pid()).toBeUndefined()
 
-        yield* server.start
-        expect(yield* query(server, "select id from kept")).toEqual(["7"])
-        expect(server.pid()).not.toBe(before)
-        expect(server.log()).toContain("database system was not properly shut down")
-      })
-    ))
+      yield* server.start
+      expect(yield* query(server, "select id from kept")).toEqual(["7"])
+      expect(server.pid()).not.toBe(before)
+      expect(server.log()).toContain("database system was not properly shut down")
+    }))
 
   test("stops in order, and takes settings", () =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startPostgres({ settings: { max_connections: "7" } })
-        expect(yield* query(server, "show max_connections")).toEqual(["7"])
-        yield* server.stop
-        expect(server.log()).toContain("database system is shut down")
-      })
-    ))
+    scoped(function* () {
+      const server = yield* startPostgres({ settings: { max_connections: "7" } })
+      expect(yield* query(server, "show max_connections")).toEqual(["7"])
+      yield* server.stop
+      expect(server.log()).toContain("database system is shut down")
+    }))
 
   test("is gone with its scope", async () => {
     const pid = await scoped(startPostgres().pipe(Effect.map((server) => server.pid())))
@@ -65,37 +60,33 @@ describe("a PostgreSQL of one's own", () => {
 
 describe("a Redis of one's own", () => {
   test("has what was acknowledged when it comes back from kill -9", () =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startRedis()
-        yield* redis(server, "SET", "kept", "7")
-        yield* server.kill
-        yield* server.start
-        expect(yield* redis(server, "GET", "kept")).toBe("7")
-      })
-    ))
+    scoped(function* () {
+      const server = yield* startRedis()
+      yield* redis(server, "SET", "kept", "7")
+      yield* server.kill
+      yield* server.start
+      expect(yield* redis(server, "GET", "kept")).toBe("7")
+    }))
 
   test("holds its tongue while it is frozen", () =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startRedis()
-        const client = new Redis(server.url, { lazyConnect: true })
-        yield* Effect.promise(() => client.connect())
-        yield* server.freeze
-        let answered = false
-        const answer = client.ping().then((text) => {
-          answered = true
-          return text
-        })
-        // A process has started, run and ended meanwhile, which is long enough for a live Redis to answer.
-        yield* runProgram(process.execPath, ["--version"])
-        expect(answered).toBe(false)
-
-        yield* server.thaw
-        expect(yield* Effect.promise(() => answer)).toBe("PONG")
-        client.disconnect()
+    scoped(function* () {
+      const server = yield* startRedis()
+      const client = new Redis(server.url, { lazyConnect: true })
+      yield* Effect.promise(() => client.connect())
+      yield* server.freeze
+      let answered = false
+      const answer = client.ping().then((text) => {
+        answered = true
+        return text
       })
-    ))
+      // A process has started, run and ended meanwhile, which is long enough for a live Redis to answer.
+      yield* runProgram(process.execPath, ["--version"])
+      expect(answered).toBe(false)
+
+      yield* server.thaw
+      expect(yield* Effect.promise(() => answer)).toBe("PONG")
+      client.disconnect()
+    }))
 
   test("does not start when its settings are wrong, and says why", async () => {
     const failure = await scoped(Effect.flip(startRedis({ settings: { maxmemory: "much" } })))
@@ -105,17 +96,15 @@ describe("a Redis of one's own", () => {
 
 describe("a Redis Cluster of one's own", () => {
   test("is whole again when a node comes back from kill -9", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { nodes } = yield* startRedisCluster()
-        const [, second] = nodes
-        expect(nodes).toHaveLength(3)
-        if (second === undefined) return
-        yield* second.kill
-        yield* second.start
-        expect(yield* redis(second, "CLUSTER", "MYID")).toBeString()
-      })
-    ))
+    scoped(function* () {
+      const { nodes } = yield* startRedisCluster()
+      const [, second] = nodes
+      expect(nodes).toHaveLength(3)
+      if (second === undefined) return
+      yield* second.kill
+      yield* second.start
+      expect(yield* redis(second, "CLUSTER", "MYID")).toBeString()
+    }))
 })
 
 describe("a server that starts a child each millisecond", () => {
@@ -146,28 +135,24 @@ describe("a server that starts a child each millisecond", () => {
   })
 
   test("does nothing while it is frozen", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { saysMore, server } = yield* startForks
-        for (let time = 0; time < 5; time++) {
-          expect(yield* saysMore(10_000)).toBe(true)
-          yield* server.freeze
-          expect(yield* saysMore(200)).toBe(false)
-          yield* server.thaw
-        }
-      })
-    ))
+    scoped(function* () {
+      const { saysMore, server } = yield* startForks
+      for (let time = 0; time < 5; time++) {
+        expect(yield* saysMore(10_000)).toBe(true)
+        yield* server.freeze
+        expect(yield* saysMore(200)).toBe(false)
+        yield* server.thaw
+      }
+    }))
 
   test("leaves none of them behind when it is killed", () =>
-    scoped(
-      Effect.gen(function* () {
-        const { saysMore, server } = yield* startForks
-        for (let time = 0; time < 10; time++) {
-          expect(yield* saysMore(10_000)).toBe(true)
-          yield* server.kill
-          expect(yield* saysMore(200)).toBe(false)
-          yield* server.start
-        }
-      })
-    ))
+    scoped(function* () {
+      const { saysMore, server } = yield* startForks
+      for (let time = 0; time < 10; time++) {
+        expect(yield* saysMore(10_000)).toBe(true)
+        yield* server.kill
+        expect(yield* saysMore(200)).toBe(false)
+        yield* server.start
+      }
+    }))
 })

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { existsSync, mkdirSync, readdirSync, utimesSync } from "node:fs"
 import { basename, join } from "node:path"
 import { Effect } from "effect"
+import { scoped } from "./scoped.ts"
 import { sweepThrowaways, throwawayFolder } from "./throwawayFolder.ts"
 
 test("a throwaway folder is empty, private, and gone with its scope", async () => {
@@ -14,21 +15,17 @@ test("a throwaway folder is empty, private, and gone with its scope", async () =
 })
 
 test("what a killed run has left goes when it is a day old, and nothing else does", () =>
-  Effect.runPromise(
-    Effect.scoped(
-      Effect.gen(function* () {
-        const parent = yield* throwawayFolder("sweep")
-        const name = basename(parent)
-        const now = 10 * 24 * 60 * 60 * 1000
-        const ages = { [`${name}-old`]: 25, [`${name}-young`]: 23, "somebody-elses": 25 }
-        for (const [child, hours] of Object.entries(ages)) {
-          mkdirSync(join(parent, child))
-          const changed = new Date(now - hours * 60 * 60 * 1000)
-          utimesSync(join(parent, child), changed, changed)
-        }
+  scoped(function* () {
+    const parent = yield* throwawayFolder("sweep")
+    const name = basename(parent)
+    const now = 10 * 24 * 60 * 60 * 1000
+    const ages = { [`${name}-old`]: 25, [`${name}-young`]: 23, "somebody-elses": 25 }
+    for (const [child, hours] of Object.entries(ages)) {
+      mkdirSync(join(parent, child))
+      const changed = new Date(now - hours * 60 * 60 * 1000)
+      utimesSync(join(parent, child), changed, changed)
+    }
 
-        sweepThrowaways(parent, now)
-        expect(readdirSync(parent).sort()).toEqual(["somebody-elses", `${name}-young`].sort())
-      })
-    )
-  ))
+    sweepThrowaways(parent, now)
+    expect(readdirSync(parent).sort()).toEqual(["somebody-elses", `${name}-young`].sort())
+  }))

@@ -28,8 +28,9 @@ import {
 import { owner } from "../given/server.ts"
 import { postToken, register, Visitor } from "../given/serverVisitor.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { inFolder } from "../harness/scoped.ts"
 import { command } from "../runtimes/given/tessera.ts"
-import { ended, inFolder, started } from "./given/serving.ts"
+import { ended, started } from "./given/serving.ts"
 
 const decode = Schema.decodeUnknownSync(AuditLine, { onExcessProperty: "error" })
 
@@ -97,110 +98,106 @@ const ownerGiven = { OWNER_EMAIL: owner.email, OWNER_PASSWORD: owner.password }
 
 describe("the audit file", () => {
   test("tells everything that happened, a line each, and no secret; moves where it is told to", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const env = { ...ownerGiven, AUDIT: "./audit.jsonl", ACCESS_LOG: "on" }
-        const server = yield* started(cwd, env)
-        const file = join(cwd, "audit.jsonl")
-        const { client, secrets } = yield* Effect.promise(() => wholeLife(server.url))
-        const made = yield* command(["key", "create", "--name", "By hand", "--json"], { cwd, env })
-        // What the command prints; a wrong shape fails what follows.
-        const key = JSON.parse(made.stdout) as { readonly id: string; readonly key: string }
-        secrets.add(key.key)
-        const added = yield* command(["user", "add", "bob@example.com"], { cwd, env, input: "a good long password\n" })
-        expect(added.status).toBe(0)
+    inFolder(function* (cwd) {
+      const env = { ...ownerGiven, AUDIT: "./audit.jsonl", ACCESS_LOG: "on" }
+      const server = yield* started(cwd, env)
+      const file = join(cwd, "audit.jsonl")
+      const { client, secrets } = yield* Effect.promise(() => wholeLife(server.url))
+      const made = yield* command(["key", "create", "--name", "By hand", "--json"], { cwd, env })
+      // What the command prints; a wrong shape fails what follows.
+      const key = JSON.parse(made.stdout) as { readonly id: string; readonly key: string }
+      secrets.add(key.key)
+      const added = yield* command(["user", "add", "bob@example.com"], { cwd, env, input: "a good long password\n" })
+      expect(added.status).toBe(0)
 
-        expect(
-          yield* pollUntil(
-            Effect.sync(() => readFileSync(file, "utf8").includes("SignedOut")),
-            5000
-          )
-        ).toBe(true)
-        const events = eventsIn(readFileSync(file, "utf8"))
-        const of = <E extends AuditLine["event"]>(event: E) => events.filter((line) => line.event === event)
-        expect(events.map(({ event }) => event)).toEqual([
-          "AccountChanged",
-          "ClientRegistered",
-          "SignInFailed",
-          "SignedIn",
-          "ConsentGiven",
-          "TokensIssued",
-          "TokensIssued",
-          "RefreshRetried",
-          "TokensIssued",
-          "GrantRevoked",
-          "Refused",
-          "Refused",
-          "ClientDeleted",
-          "AccountRefused",
-          "KeyCreated",
-          "SignedOut",
-          "KeyCreated",
-          "AccountChanged"
-        ])
-        expect(of("AccountChanged")).toMatchObject([
-          { change: "opened", role: "owner", actor: "OWNER_EMAIL", requestId: "server" },
-          { change: "opened", role: "member", actor: "command line", requestId: "command line" }
-        ])
-        const [consent] = of("ConsentGiven")
-        const [account] = of("SignedIn").map((line) => (line.event === "SignedIn" ? line.account : ""))
-        expect(consent).toMatchObject({ client, actor: account, workspace: "default", scope: "api" })
-        const grant = consent?.event === "ConsentGiven" ? consent.grant : "none"
-        expect(of("SignInFailed")).toMatchObject([{ reason: "wrong_password", account }])
-        expect(of("TokensIssued")).toMatchObject([
-          { client, grant, grantType: "authorization_code" },
-          { client, grant, grantType: "refresh_token" },
-          { client, grant, grantType: "refresh_token" }
-        ])
-        expect(of("RefreshRetried")).toMatchObject([{ client, grant, network: "same", userAgent: "same" }])
-        expect(of("GrantRevoked")).toMatchObject([{ grant, reason: "code_replayed" }])
-        expect(of("Refused")).toMatchObject([
-          { endpoint: "/oauth/token", refusal: "InvalidGrant", reason: "code_replayed" },
-          { endpoint: "/oauth/token", refusal: "InvalidClient", reason: "bad_secret" }
-        ])
-        expect(of("AccountRefused")).toMatchObject([{ account, change: "password", reason: "wrong_password" }])
-        expect(of("KeyCreated")).toMatchObject([{ actor: account }, { actor: "command line", grant: key.id }])
-        expect((statSync(file).mode & 0o777).toString(8)).toBe("600")
+      expect(
+        yield* pollUntil(
+          Effect.sync(() => readFileSync(file, "utf8").includes("SignedOut")),
+          5000
+        )
+      ).toBe(true)
+      const events = eventsIn(readFileSync(file, "utf8"))
+      const of = <E extends AuditLine["event"]>(event: E) => events.filter((line) => line.event === event)
+      expect(events.map(({ event }) => event)).toEqual([
+        "AccountChanged",
+        "ClientRegistered",
+        "SignInFailed",
+        "SignedIn",
+        "ConsentGiven",
+        "TokensIssued",
+        "TokensIssued",
+        "RefreshRetried",
+        "TokensIssued",
+        "GrantRevoked",
+        "Refused",
+        "Refused",
+        "ClientDeleted",
+        "AccountRefused",
+        "KeyCreated",
+        "SignedOut",
+        "KeyCreated",
+        "AccountChanged"
+      ])
+      expect(of("AccountChanged")).toMatchObject([
+        { change: "opened", role: "owner", actor: "OWNER_EMAIL", requestId: "server" },
+        { change: "opened", role: "member", actor: "command line", requestId: "command line" }
+      ])
+      const [consent] = of("ConsentGiven")
+      const [account] = of("SignedIn").map((line) => (line.event === "SignedIn" ? line.account : ""))
+      expect(consent).toMatchObject({ client, actor: account, workspace: "default", scope: "api" })
+      const grant = consent?.event === "ConsentGiven" ? consent.grant : "none"
+      expect(of("SignInFailed")).toMatchObject([{ reason: "wrong_password", account }])
+      expect(of("TokensIssued")).toMatchObject([
+        { client, grant, grantType: "authorization_code" },
+        { client, grant, grantType: "refresh_token" },
+        { client, grant, grantType: "refresh_token" }
+      ])
+      expect(of("RefreshRetried")).toMatchObject([{ client, grant, network: "same", userAgent: "same" }])
+      expect(of("GrantRevoked")).toMatchObject([{ grant, reason: "code_replayed" }])
+      expect(of("Refused")).toMatchObject([
+        { endpoint: "/oauth/token", refusal: "InvalidGrant", reason: "code_replayed" },
+        { endpoint: "/oauth/token", refusal: "InvalidClient", reason: "bad_secret" }
+      ])
+      expect(of("AccountRefused")).toMatchObject([{ account, change: "password", reason: "wrong_password" }])
+      expect(of("KeyCreated")).toMatchObject([{ actor: account }, { actor: "command line", grant: key.id }])
+      expect((statSync(file).mode & 0o777).toString(8)).toBe("600")
 
-        renameSync(file, `${file}.1`)
-        server.child.process.kill("SIGHUP")
-        expect(
-          yield* pollUntil(
-            Effect.sync(() => statSync(file, { throwIfNoEntry: false }) !== undefined),
-            5000
-          )
-        ).toBe(true)
-        yield* Effect.promise(() => register(server.url, { client_name: "Late", redirect_uris: [redirectUri] }))
-        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
-        expect(eventsIn(readFileSync(file, "utf8")).map(({ event }) => event)).toEqual(["ClientRegistered"])
-        expect(eventsIn(readFileSync(`${file}.1`, "utf8"))).toEqual(events)
-        expect((statSync(file).mode & 0o777).toString(8)).toBe("600")
+      renameSync(file, `${file}.1`)
+      server.child.process.kill("SIGHUP")
+      expect(
+        yield* pollUntil(
+          Effect.sync(() => statSync(file, { throwIfNoEntry: false }) !== undefined),
+          5000
+        )
+      ).toBe(true)
+      yield* Effect.promise(() => register(server.url, { client_name: "Late", redirect_uris: [redirectUri] }))
+      expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+      expect(eventsIn(readFileSync(file, "utf8")).map(({ event }) => event)).toEqual(["ClientRegistered"])
+      expect(eventsIn(readFileSync(`${file}.1`, "utf8"))).toEqual(events)
+      expect((statSync(file).mode & 0o777).toString(8)).toBe("600")
 
-        const said = [readFileSync(`${file}.1`, "utf8"), readFileSync(file, "utf8"), server.child.stderr()].join("\n")
-        expect(secrets.size).toBeGreaterThan(10)
-        for (const secret of secrets) {
-          expect(said).not.toContain(secret)
-          expect(said).not.toContain(encodeURIComponent(secret))
-        }
-        expect(server.child.stderr()).toContain('"message":"refused"')
-        expect(server.child.stderr()).not.toContain("TokensIssued")
-      })
-    ))
+      const said = [readFileSync(`${file}.1`, "utf8"), readFileSync(file, "utf8"), server.child.stderr()].join("\n")
+      expect(secrets.size).toBeGreaterThan(10)
+      for (const secret of secrets) {
+        expect(said).not.toContain(secret)
+        expect(said).not.toContain(encodeURIComponent(secret))
+      }
+      expect(server.child.stderr()).toContain('"message":"refused"')
+      expect(server.child.stderr()).not.toContain("TokensIssued")
+    }))
 
   const linesOf = (events: ReadonlyArray<AuditEvent>) =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const path = join(cwd, "audit.jsonl")
-        const write = Effect.gen(function* () {
-          const { record } = yield* Audit
-          for (const event of events) {
-            yield* record({ at: 0, workspace: WorkspaceId.make("default"), requestId: "1", event })
-          }
-        })
-        yield* Effect.provide(write, auditStream({ _tag: "File", path }))
-        return eventsIn(readFileSync(path, "utf8"))
+    inFolder(function* (cwd) {
+      const path = join(cwd, "audit.jsonl")
+      const write = Effect.gen(function* () {
+        const { record } = yield* Audit
+        for (const event of events) {
+          yield* record({ at: 0, workspace: WorkspaceId.make("default"), requestId: "1", event })
+        }
       })
-    )
+      yield* Effect.provide(write, auditStream({ _tag: "File", path }))
+      return eventsIn(readFileSync(path, "utf8"))
+    })
 
   const by = UserId.make("ada")
   const of = { client: "A".repeat(22), grant: "3hGTh17j" }
@@ -271,42 +268,38 @@ describe("the audit file", () => {
   })
 
   test("begins with a line of its own where the last one was cut off", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const file = join(cwd, "audit.jsonl")
-        const cutOff = '{"time":"2026-'
-        writeFileSync(file, cutOff)
-        const server = yield* started(cwd, { AUDIT: "./audit.jsonl" })
-        yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
-        // It is written in the background, and a kill does not wait for that.
-        const noted = Effect.sync(() => readFileSync(file, "utf8").endsWith("}\n"))
-        expect(yield* pollUntil(noted, 5000)).toBe(true)
-        yield* ended(server, "SIGKILL")
-        yield* ended(yield* started(cwd, { ...ownerGiven, AUDIT: "./audit.jsonl" }), "SIGTERM")
-        const [first, ...lines] = readFileSync(file, "utf8").split("\n")
-        expect(first).toBe(cutOff)
-        expect(eventsIn(lines.join("\n")).map(({ event }) => event)).toEqual([
-          "ClientRegistered",
-          // It listens at another port, and so by another name.
-          "WorkspaceMoved",
-          "AccountChanged"
-        ])
-      })
-    ))
+    inFolder(function* (cwd) {
+      const file = join(cwd, "audit.jsonl")
+      const cutOff = '{"time":"2026-'
+      writeFileSync(file, cutOff)
+      const server = yield* started(cwd, { AUDIT: "./audit.jsonl" })
+      yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+      // It is written in the background, and a kill does not wait for that.
+      const noted = Effect.sync(() => readFileSync(file, "utf8").endsWith("}\n"))
+      expect(yield* pollUntil(noted, 5000)).toBe(true)
+      yield* ended(server, "SIGKILL")
+      yield* ended(yield* started(cwd, { ...ownerGiven, AUDIT: "./audit.jsonl" }), "SIGTERM")
+      const [first, ...lines] = readFileSync(file, "utf8").split("\n")
+      expect(first).toBe(cutOff)
+      expect(eventsIn(lines.join("\n")).map(({ event }) => event)).toEqual([
+        "ClientRegistered",
+        // It listens at another port, and so by another name.
+        "WorkspaceMoved",
+        "AccountChanged"
+      ])
+    }))
 
   test("that can't be written stops no request, and is said once", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const server = yield* started(cwd, { AUDIT: "/dev/full" })
-        for (let turn = 0; turn < 3; turn++) {
-          yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
-        }
-        yield* Effect.promise(() => server.child.says(/the audit file \/dev\/full can't be written: ENOSPC/))
-        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
-        expect(server.child.stderr().match(/can't be written/g)?.length).toBe(1)
-        expect(server.child.stderr()).toMatch(/"eventsLost":3,.*could not be finished/)
-      })
-    ))
+    inFolder(function* (cwd) {
+      const server = yield* started(cwd, { AUDIT: "/dev/full" })
+      for (let turn = 0; turn < 3; turn++) {
+        yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+      }
+      yield* Effect.promise(() => server.child.says(/the audit file \/dev\/full can't be written: ENOSPC/))
+      expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+      expect(server.child.stderr().match(/can't be written/g)?.length).toBe(1)
+      expect(server.child.stderr()).toMatch(/"eventsLost":3,.*could not be finished/)
+    }))
 
   test.each([
     [
@@ -315,41 +308,35 @@ describe("the audit file", () => {
     ],
     ["stdot", "AUDIT: expected log, off, stdout, or the path of a file with a slash in it, such as ./audit.jsonl"]
   ])("can't be %s, and the start says so", (AUDIT, complaint) =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const { status, stderr } = yield* command(["serve"], { cwd, env: { AUDIT } })
-        expect([stderr.trim(), status]).toEqual([complaint, 2])
-      })
-    )
+    inFolder(function* (cwd) {
+      const { status, stderr } = yield* command(["serve"], { cwd, env: { AUDIT } })
+      expect([stderr.trim(), status]).toEqual([complaint, 2])
+    })
   )
   test("may be a pipe, and the start says so where no process reads it", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        execFileSync("mkfifo", [join(cwd, "pipe")])
-        const { status, stderr } = yield* command(["serve"], { cwd, env: { AUDIT: "./pipe" } })
-        expect(stderr).toContain(
-          "AUDIT: expected a file that can be appended to, and ./pipe has no reader, or is a socket"
-        )
-        expect(status).toBe(2)
-      })
-    ))
+    inFolder(function* (cwd) {
+      execFileSync("mkfifo", [join(cwd, "pipe")])
+      const { status, stderr } = yield* command(["serve"], { cwd, env: { AUDIT: "./pipe" } })
+      expect(stderr).toContain(
+        "AUDIT: expected a file that can be appended to, and ./pipe has no reader, or is a socket"
+      )
+      expect(status).toBe(2)
+    }))
 })
 
 describe("the audit stream on standard output", () => {
   test("has it to itself, and leaves it to the answers of commands", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const env = { AUDIT: "stdout" }
-        const server = yield* started(cwd, env)
-        yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
-        const made = yield* command(["key", "create", "--name", "K", "--json"], { cwd, env })
-        expect(Object.keys(JSON.parse(made.stdout))).toContain("key")
-        expect(eventsIn(made.stderr)).toMatchObject([{ event: "KeyCreated", actor: "command line" }])
-        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
-        expect(eventsIn(server.child.stdout()).map(({ event }) => event)).toEqual(["ClientRegistered"])
-        expect(server.child.stderr()).toContain("listening on")
-      })
-    ))
+    inFolder(function* (cwd) {
+      const env = { AUDIT: "stdout" }
+      const server = yield* started(cwd, env)
+      yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+      const made = yield* command(["key", "create", "--name", "K", "--json"], { cwd, env })
+      expect(Object.keys(JSON.parse(made.stdout))).toContain("key")
+      expect(eventsIn(made.stderr)).toMatchObject([{ event: "KeyCreated", actor: "command line" }])
+      expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+      expect(eventsIn(server.child.stdout()).map(({ event }) => event)).toEqual(["ClientRegistered"])
+      expect(server.child.stderr()).toContain("listening on")
+    }))
 })
 
 const writerIn = (own: Partial<LineWriterOptions> = {}) => {

@@ -11,10 +11,11 @@ import { meteredAudit, meteredStorage } from "../../runtimes/observe/metrics/met
 import { metering, processMeters } from "../../runtimes/observe/metrics/metering.ts"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { inFolder, scoped } from "../harness/scoped.ts"
 import { command } from "../runtimes/given/tessera.ts"
 import { head, open } from "../runtimes/given/wire.ts"
 import { type Family, parseExposition, sampleOf } from "./given/exposition.ts"
-import { ask, companies, ended, formOf, inFolder, register, scoped, started, tokenOf } from "./given/serving.ts"
+import { ask, companies, ended, formOf, register, started, tokenOf } from "./given/serving.ts"
 
 const read = (port: number) =>
   Effect.map(ask(`http://127.0.0.1:${port}/metrics`), (answer) => {
@@ -27,118 +28,109 @@ const sumOf = (families: ReadonlyMap<string, Family>, name: string): number =>
 
 describe("GET /metrics", () => {
   test("counts what was sent, by route and never by path, on a listener of its own", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const port = yield* freePort
-        const server = yield* started(cwd, { METRICS: String(port) })
-        const { url } = server
-        const client = yield* register(url)
-        const token = yield* tokenOf(url, client)
-        const secretPath = "a-token-that-somebody-put-into-a-path"
-        for (let turn = 0; turn < 5; turn++) yield* companies(url, token)
-        yield* companies(url)
-        yield* companies(url, "nonsense")
-        yield* ask(`${url}/oauth/token`, {
-          ...formOf({ grant_type: "client_credentials" }),
-          headers: { ...formOf({}).headers, dpop: "no proof" }
-        })
-        yield* ask(`${url}/${secretPath}`)
-        yield* ask(`${url}/oauth/register/${client.client_id}`)
-        yield* ask(
-          `${url}/oauth/token`,
-          formOf({ grant_type: "client_credentials", client_id: "x", client_secret: "y" })
-        )
-        yield* ask(`${url}/oauth/token`, { method: "PROPFIND" })
-
-        const families = yield* read(port)
-        const expected = {
-          'tessera_requests_total{endpoint="/oauth/register",method="POST",status="2xx"}': 1,
-          'tessera_requests_total{endpoint="/oauth/token",method="POST",status="2xx"}': 1,
-          'tessera_requests_total{endpoint="/oauth/token",method="POST",status="4xx"}': 2,
-          'tessera_requests_total{endpoint="/oauth/token",method="other",status="4xx"}': 1,
-          'tessera_requests_total{endpoint="/rest/companies",method="GET",status="2xx"}': 5,
-          'tessera_requests_total{endpoint="/rest/companies",method="GET",status="4xx"}': 2,
-          'tessera_requests_total{endpoint="/oauth/register/*",method="GET",status="4xx"}': 1,
-          'tessera_requests_total{endpoint="none",method="GET",status="4xx"}': 1,
-          'tessera_request_seconds_count{endpoint="/rest/companies",method="GET"}': 7,
-          'tessera_bearer_checks_total{outcome="accepted"}': 5,
-          'tessera_bearer_checks_total{outcome="none"}': 2,
-          'tessera_bearer_checks_total{outcome="invalid"}': 1,
-          'tessera_dpop_total{outcome="invalid"}': 1,
-          'tessera_dpop_total{outcome="accepted"}': 0,
-          'tessera_tokens_issued_total{grant_type="client_credentials"}': 1,
-          'tessera_clients_total{change="registered"}': 1,
-          'tessera_refusals_total{refusal="TokenRequired",reason=""}': 2,
-          'tessera_refusals_total{refusal="InvalidToken",reason="malformed"}': 1,
-          'tessera_storage_calls_total{verb="insert",kind="client",outcome="done"}': 1,
-          tessera_requests_shed_total: 0,
-          tessera_requests_in_flight: 0
-        }
-        const found = Object.fromEntries(Object.keys(expected).map((series) => [series, sampleOf(families, series)]))
-        expect(found).toEqual(expected)
-        expect(sumOf(families, "tessera_requests_total")).toBe(14)
-        expect(sampleOf(families, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
-        expect([...(families.get("tessera_build_info")?.samples.keys() ?? [])].join()).toContain('version="0.1.0"')
-
-        const { text } = yield* ask(`http://127.0.0.1:${port}/metrics`)
-        for (const unwanted of [secretPath, client.client_id, client.client_secret, token]) {
-          expect(text).not.toContain(unwanted)
-        }
-        expect((yield* ask(`http://127.0.0.1:${port}/oauth/token`)).status).toBe(404)
-        expect((yield* ask(`http://127.0.0.1:${port}/metrics`, { method: "POST" })).status).toBe(405)
-        expect((yield* ask(`${url}/metrics`)).status).toBe(404)
-        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+    inFolder(function* (cwd) {
+      const port = yield* freePort
+      const server = yield* started(cwd, { METRICS: String(port) })
+      const { url } = server
+      const client = yield* register(url)
+      const token = yield* tokenOf(url, client)
+      const secretPath = "a-token-that-somebody-put-into-a-path"
+      for (let turn = 0; turn < 5; turn++) yield* companies(url, token)
+      yield* companies(url)
+      yield* companies(url, "nonsense")
+      yield* ask(`${url}/oauth/token`, {
+        ...formOf({ grant_type: "client_credentials" }),
+        headers: { ...formOf({}).headers, dpop: "no proof" }
       })
-    ))
+      yield* ask(`${url}/${secretPath}`)
+      yield* ask(`${url}/oauth/register/${client.client_id}`)
+      yield* ask(`${url}/oauth/token`, formOf({ grant_type: "client_credentials", client_id: "x", client_secret: "y" }))
+      yield* ask(`${url}/oauth/token`, { method: "PROPFIND" })
+
+      const families = yield* read(port)
+      const expected = {
+        'tessera_requests_total{endpoint="/oauth/register",method="POST",status="2xx"}': 1,
+        'tessera_requests_total{endpoint="/oauth/token",method="POST",status="2xx"}': 1,
+        'tessera_requests_total{endpoint="/oauth/token",method="POST",status="4xx"}': 2,
+        'tessera_requests_total{endpoint="/oauth/token",method="other",status="4xx"}': 1,
+        'tessera_requests_total{endpoint="/rest/companies",method="GET",status="2xx"}': 5,
+        'tessera_requests_total{endpoint="/rest/companies",method="GET",status="4xx"}': 2,
+        'tessera_requests_total{endpoint="/oauth/register/*",method="GET",status="4xx"}': 1,
+        'tessera_requests_total{endpoint="none",method="GET",status="4xx"}': 1,
+        'tessera_request_seconds_count{endpoint="/rest/companies",method="GET"}': 7,
+        'tessera_bearer_checks_total{outcome="accepted"}': 5,
+        'tessera_bearer_checks_total{outcome="none"}': 2,
+        'tessera_bearer_checks_total{outcome="invalid"}': 1,
+        'tessera_dpop_total{outcome="invalid"}': 1,
+        'tessera_dpop_total{outcome="accepted"}': 0,
+        'tessera_tokens_issued_total{grant_type="client_credentials"}': 1,
+        'tessera_clients_total{change="registered"}': 1,
+        'tessera_refusals_total{refusal="TokenRequired",reason=""}': 2,
+        'tessera_refusals_total{refusal="InvalidToken",reason="malformed"}': 1,
+        'tessera_storage_calls_total{verb="insert",kind="client",outcome="done"}': 1,
+        tessera_requests_shed_total: 0,
+        tessera_requests_in_flight: 0
+      }
+      const found = Object.fromEntries(Object.keys(expected).map((series) => [series, sampleOf(families, series)]))
+      expect(found).toEqual(expected)
+      expect(sumOf(families, "tessera_requests_total")).toBe(14)
+      expect(sampleOf(families, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
+      expect([...(families.get("tessera_build_info")?.samples.keys() ?? [])].join()).toContain('version="0.1.0"')
+
+      const { text } = yield* ask(`http://127.0.0.1:${port}/metrics`)
+      for (const unwanted of [secretPath, client.client_id, client.client_secret, token]) {
+        expect(text).not.toContain(unwanted)
+      }
+      expect((yield* ask(`http://127.0.0.1:${port}/oauth/token`)).status).toBe(404)
+      expect((yield* ask(`http://127.0.0.1:${port}/metrics`, { method: "POST" })).status).toBe(405)
+      expect((yield* ask(`${url}/metrics`)).status).toBe(404)
+      expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+    }))
 
   test("is there until the public's requests are answered, and keeps no shutdown waiting", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const port = yield* freePort
-        const env = { METRICS: String(port), SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" }
-        const server = yield* started(cwd, env)
-        const halfAsked = Effect.fnUntraced(function* (at: number, target: string) {
-          const socket = open(at)
-          yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
-          const beginning = head({ method: "POST", target, headers: [["content-length", "10"]] })
-          yield* Effect.callback<void>((resume) => void socket.write(beginning, () => resume(Effect.void)))
-          return socket
-        })
-        const half = yield* halfAsked(Number(new URL(server.url).port), "/oauth/token")
-        yield* halfAsked(port, "/metrics")
-        // They are with the system now. The server has read them once it has answered a later request.
-        yield* register(server.url)
-        yield* read(port)
-
-        server.child.process.kill("SIGTERM")
-        const isRefused = Effect.promise(() =>
-          fetch(server.url).then(
-            () => false,
-            () => true
-          )
-        )
-        expect(yield* pollUntil(isRefused, 10_000)).toBe(true)
-        expect(sampleOf(yield* read(port), 'tessera_clients_total{change="registered"}')).toBe(1)
-        half.write("0123456789")
-        expect(yield* Effect.promise(() => server.child.ended)).toEqual({ status: 0, signal: null })
+    inFolder(function* (cwd) {
+      const port = yield* freePort
+      const env = { METRICS: String(port), SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" }
+      const server = yield* started(cwd, env)
+      const halfAsked = Effect.fnUntraced(function* (at: number, target: string) {
+        const socket = open(at)
+        yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
+        const beginning = head({ method: "POST", target, headers: [["content-length", "10"]] })
+        yield* Effect.callback<void>((resume) => void socket.write(beginning, () => resume(Effect.void)))
+        return socket
       })
-    ))
+      const half = yield* halfAsked(Number(new URL(server.url).port), "/oauth/token")
+      yield* halfAsked(port, "/metrics")
+      // They are with the system now. The server has read them once it has answered a later request.
+      yield* register(server.url)
+      yield* read(port)
+
+      server.child.process.kill("SIGTERM")
+      const isRefused = Effect.promise(() =>
+        fetch(server.url).then(
+          () => false,
+          () => true
+        )
+      )
+      expect(yield* pollUntil(isRefused, 10_000)).toBe(true)
+      expect(sampleOf(yield* read(port), 'tessera_clients_total{change="registered"}')).toBe(1)
+      half.write("0123456789")
+      expect(yield* Effect.promise(() => server.child.ended)).toEqual({ status: 0, signal: null })
+    }))
 
   test("says which variable is wrong where its port is taken, or the public's", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const port = String(yield* freePort)
-        const both = yield* command(["serve"], { cwd, env: { PORT: port, METRICS: port } })
-        expect(both.stderr.trim()).toBe("METRICS: expected another port than PORT, which is the public's")
-        expect(both.status).toBe(2)
-        const taken = yield* freePort
-        const other = createServer().listen(taken, "127.0.0.1")
-        yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
-        const late = yield* command(["serve"], { cwd, env: { PORT: port, METRICS: String(taken) } })
-        expect(late.stderr).toContain("set METRICS to a free one")
-        expect(late.status).toBe(1)
-      })
-    ))
+    inFolder(function* (cwd) {
+      const port = String(yield* freePort)
+      const both = yield* command(["serve"], { cwd, env: { PORT: port, METRICS: port } })
+      expect(both.stderr.trim()).toBe("METRICS: expected another port than PORT, which is the public's")
+      expect(both.status).toBe(2)
+      const taken = yield* freePort
+      const other = createServer().listen(taken, "127.0.0.1")
+      yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+      const late = yield* command(["serve"], { cwd, env: { PORT: port, METRICS: String(taken) } })
+      expect(late.stderr).toContain("set METRICS to a free one")
+      expect(late.status).toBe(1)
+    }))
 })
 
 const key = { workspace: "w", kind: "grant", id: "id" } as const
@@ -247,19 +239,17 @@ describe("the requests' meters", () => {
 
 describe("the process's meters", () => {
   test("show a stall that was over before a scrape asked", () =>
-    scoped(
-      Effect.gen(function* () {
-        const meters = new Meters()
-        yield* processMeters(meters, "0")
-        const stalled = 200
-        const until = performance.now() + stalled
-        while (performance.now() < until);
-        yield* Effect.sleep(stalled)
-        const lag = sampleOf(parseExposition(meters.exposition()), "tessera_event_loop_lag_seconds")
-        // It began at any moment of the 50 ms between two looks.
-        expect(lag).toBeGreaterThanOrEqual((stalled - 50) / 1000)
-      })
-    ))
+    scoped(function* () {
+      const meters = new Meters()
+      yield* processMeters(meters, "0")
+      const stalled = 200
+      const until = performance.now() + stalled
+      while (performance.now() < until);
+      yield* Effect.sleep(stalled)
+      const lag = sampleOf(parseExposition(meters.exposition()), "tessera_event_loop_lag_seconds")
+      // It began at any moment of the 50 ms between two looks.
+      expect(lag).toBeGreaterThanOrEqual((stalled - 50) / 1000)
+    }))
 })
 
 describe("the reader of these tests", () => {

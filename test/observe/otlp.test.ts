@@ -5,8 +5,9 @@ import { makeOutbox } from "../../runtimes/observe/otlp/Outbox.ts"
 import { readTraceparent } from "../../runtimes/observe/otlp/tracing.ts"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { inFolder, scoped } from "../harness/scoped.ts"
 import { startCollector } from "./given/collector.ts"
-import { ask, companies, ended, inFolder, register, scoped, started, tokenOf } from "./given/serving.ts"
+import { ask, companies, ended, register, started, tokenOf } from "./given/serving.ts"
 
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 const callersSpan = "00f067aa0ba902b7"
@@ -17,151 +18,145 @@ type Line = Readonly<Record<string, unknown>>
 
 describe("a server with a collector", () => {
   test("traces each request down to the store, logs with the same ids, and tells neither a secret", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const collector = yield* startCollector
-        const running = yield* started(cwd, {
-          OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
-          OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20the-collectors-own-secret, x-scope=a",
-          OTEL_SERVICE_NAME: "auth",
-          ACCESS_LOG: "on"
-        })
-        const { url } = running
-        const machine = yield* register(url)
-        const token = yield* tokenOf(url, machine)
-        const traced = yield* ask(`${url}/rest/companies?access_token=in-the-query`, {
-          headers: { authorization: `Bearer ${token}`, traceparent: `00-${trace}-${callersSpan}-01` }
-        })
-        yield* ask(`${url}/rest/companies`, {
-          headers: { authorization: `Bearer ${token}`, traceparent: `00-${"a".repeat(32)}-${callersSpan}-00` }
-        })
-        const refused = yield* companies(url, "nonsense")
-        yield* ask(`${url}/a-secret-in-a-path`, { headers: { traceparent: "nonsense" } })
-        expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
-
-        expect(collector.faults).toEqual([])
-        expect([...collector.authorizations]).toEqual(["Bearer the-collectors-own-secret"])
-        expect(collector.resources[0]).toMatchObject({ "service.name": "auth", "service.version": "0.1.0" })
-        const requests = collector.spans.filter(({ kind }) => kind === server)
-        expect(requests.map(({ name }) => name)).toEqual([
-          "POST /oauth/register",
-          "POST /oauth/token",
-          "GET /rest/companies",
-          "GET /rest/companies",
-          "GET /rest/companies",
-          "GET none"
-        ])
-        const [, , below, unsampled, unasked] = requests
-        expect(below).toMatchObject({
-          traceId: trace,
-          parentSpanId: callersSpan,
-          fields: {
-            "http.request.method": "GET",
-            "http.route": "/rest/companies",
-            "http.response.status_code": 200,
-            "tessera.request_id": traced.headers.get("x-request-id")
-          }
-        })
-        expect(unsampled).toMatchObject({ traceId: "a".repeat(32), parentSpanId: callersSpan })
-        expect(requests.filter(({ parentSpanId }) => parentSpanId !== undefined)).toEqual(
-          below && unsampled ? [below, unsampled] : []
-        )
-        const calls = collector.spans.filter(({ kind }) => kind === client)
-        const parentOf = new Map(collector.spans.map(({ parentSpanId, spanId }) => [spanId, parentSpanId]))
-        const isBelow = (spanId: string | undefined, above: string | undefined): boolean =>
-          spanId !== undefined && (spanId === above || isBelow(parentOf.get(spanId), above))
-        const callsOf = (spanId = "none") => calls.filter(({ parentSpanId }) => isBelow(parentSpanId, spanId))
-        const named = collector.spans.find(({ name }) => name === "engine.registerClient")
-        expect(isBelow(named?.spanId, requests[0]?.spanId)).toBe(true)
-        expect(
-          collector.spans.filter(({ parentSpanId, kind }) => parentSpanId === undefined && kind !== server)
-        ).toEqual([])
-        expect(callsOf(requests[0]?.spanId).map(({ name }) => name)).toContain("storage insert client")
-        expect(callsOf(below?.spanId)[0]).toMatchObject({
-          name: "storage get grant",
-          traceId: trace,
-          fields: { "db.operation.name": "get", "db.collection.name": "grant" }
-        })
-        expect(calls.every(({ spanId }) => requests.some((request) => isBelow(spanId, request.spanId)))).toBe(true)
-
-        const requestId = refused.headers.get("x-request-id")
-        const ids = { traceId: unasked?.traceId, spanId: unasked?.spanId }
-        const said = collector.logs.filter(({ fields }) => fields.requestId === requestId)
-        expect(said).toMatchObject([
-          {
-            body: { stringValue: "refused" },
-            severityText: "Info",
-            severityNumber: 9,
-            ...ids,
-            fields: { reason: "malformed" }
-          },
-          { body: { stringValue: "request" }, ...ids, fields: { status: 401, path: "/rest/companies" } }
-        ])
-        const lines = running.child.stderr().trim().split("\n")
-        // A line that is no JSON fails right here.
-        const written = lines.map((line) => JSON.parse(line) as Line).filter((line) => line.requestId === requestId)
-        expect(written).toMatchObject([
-          { message: "refused", reason: "malformed", level: "Info", ...ids },
-          { message: "request", status: 401, ...ids }
-        ])
-        expect(collector.logs.length).toBe(lines.length)
-
-        const everything = `${collector.bodies.join("\n")}\n${running.child.stderr()}`
-        for (const secret of [
-          token,
-          machine.client_secret,
-          machine.registration_access_token,
-          "in-the-query",
-          "the-collectors-own-secret"
-        ]) {
-          expect(everything).not.toContain(secret)
-        }
-        expect(collector.spans.map((span) => JSON.stringify(span)).join()).not.toContain("a-secret-in-a-path")
+    inFolder(function* (cwd) {
+      const collector = yield* startCollector
+      const running = yield* started(cwd, {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+        OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20the-collectors-own-secret, x-scope=a",
+        OTEL_SERVICE_NAME: "auth",
+        ACCESS_LOG: "on"
       })
-    ))
+      const { url } = running
+      const machine = yield* register(url)
+      const token = yield* tokenOf(url, machine)
+      const traced = yield* ask(`${url}/rest/companies?access_token=in-the-query`, {
+        headers: { authorization: `Bearer ${token}`, traceparent: `00-${trace}-${callersSpan}-01` }
+      })
+      yield* ask(`${url}/rest/companies`, {
+        headers: { authorization: `Bearer ${token}`, traceparent: `00-${"a".repeat(32)}-${callersSpan}-00` }
+      })
+      const refused = yield* companies(url, "nonsense")
+      yield* ask(`${url}/a-secret-in-a-path`, { headers: { traceparent: "nonsense" } })
+      expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
+
+      expect(collector.faults).toEqual([])
+      expect([...collector.authorizations]).toEqual(["Bearer the-collectors-own-secret"])
+      expect(collector.resources[0]).toMatchObject({ "service.name": "auth", "service.version": "0.1.0" })
+      const requests = collector.spans.filter(({ kind }) => kind === server)
+      expect(requests.map(({ name }) => name)).toEqual([
+        "POST /oauth/register",
+        "POST /oauth/token",
+        "GET /rest/companies",
+        "GET /rest/companies",
+        "GET /rest/companies",
+        "GET none"
+      ])
+      const [, , below, unsampled, unasked] = requests
+      expect(below).toMatchObject({
+        traceId: trace,
+        parentSpanId: callersSpan,
+        fields: {
+          "http.request.method": "GET",
+          "http.route": "/rest/companies",
+          "http.response.status_code": 200,
+          "tessera.request_id": traced.headers.get("x-request-id")
+        }
+      })
+      expect(unsampled).toMatchObject({ traceId: "a".repeat(32), parentSpanId: callersSpan })
+      expect(requests.filter(({ parentSpanId }) => parentSpanId !== undefined)).toEqual(
+        below && unsampled ? [below, unsampled] : []
+      )
+      const calls = collector.spans.filter(({ kind }) => kind === client)
+      const parentOf = new Map(collector.spans.map(({ parentSpanId, spanId }) => [spanId, parentSpanId]))
+      const isBelow = (spanId: string | undefined, above: string | undefined): boolean =>
+        spanId !== undefined && (spanId === above || isBelow(parentOf.get(spanId), above))
+      const callsOf = (spanId = "none") => calls.filter(({ parentSpanId }) => isBelow(parentSpanId, spanId))
+      const named = collector.spans.find(({ name }) => name === "engine.registerClient")
+      expect(isBelow(named?.spanId, requests[0]?.spanId)).toBe(true)
+      expect(collector.spans.filter(({ parentSpanId, kind }) => parentSpanId === undefined && kind !== server)).toEqual(
+        []
+      )
+      expect(callsOf(requests[0]?.spanId).map(({ name }) => name)).toContain("storage insert client")
+      expect(callsOf(below?.spanId)[0]).toMatchObject({
+        name: "storage get grant",
+        traceId: trace,
+        fields: { "db.operation.name": "get", "db.collection.name": "grant" }
+      })
+      expect(calls.every(({ spanId }) => requests.some((request) => isBelow(spanId, request.spanId)))).toBe(true)
+
+      const requestId = refused.headers.get("x-request-id")
+      const ids = { traceId: unasked?.traceId, spanId: unasked?.spanId }
+      const said = collector.logs.filter(({ fields }) => fields.requestId === requestId)
+      expect(said).toMatchObject([
+        {
+          body: { stringValue: "refused" },
+          severityText: "Info",
+          severityNumber: 9,
+          ...ids,
+          fields: { reason: "malformed" }
+        },
+        { body: { stringValue: "request" }, ...ids, fields: { status: 401, path: "/rest/companies" } }
+      ])
+      const lines = running.child.stderr().trim().split("\n")
+      // A line that is no JSON fails right here.
+      const written = lines.map((line) => JSON.parse(line) as Line).filter((line) => line.requestId === requestId)
+      expect(written).toMatchObject([
+        { message: "refused", reason: "malformed", level: "Info", ...ids },
+        { message: "request", status: 401, ...ids }
+      ])
+      expect(collector.logs.length).toBe(lines.length)
+
+      const everything = `${collector.bodies.join("\n")}\n${running.child.stderr()}`
+      for (const secret of [
+        token,
+        machine.client_secret,
+        machine.registration_access_token,
+        "in-the-query",
+        "the-collectors-own-secret"
+      ]) {
+        expect(everything).not.toContain(secret)
+      }
+      expect(collector.spans.map((span) => JSON.stringify(span)).join()).not.toContain("a-secret-in-a-path")
+    }))
 
   test.each([
     ["0", []],
     ["1", [callersSpan, undefined, callersSpan, undefined]]
   ])("traces the share that it is told (%s), and no caller makes it more or less", (share, parents) =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const collector = yield* startCollector
-        const running = yield* started(cwd, {
-          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-          OTEL_TRACES_SAMPLER_ARG: share
-        })
-        for (const flags of ["01", "00"]) {
-          yield* ask(`${running.url}/healthz`, { headers: { traceparent: `00-${trace}-${callersSpan}-${flags}` } })
-          yield* ask(`${running.url}/healthz`)
-        }
-        expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
-        expect(collector.spans.map(({ parentSpanId }) => parentSpanId)).toEqual(parents)
+    inFolder(function* (cwd) {
+      const collector = yield* startCollector
+      const running = yield* started(cwd, {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_TRACES_SAMPLER_ARG: share
       })
-    )
+      for (const flags of ["01", "00"]) {
+        yield* ask(`${running.url}/healthz`, { headers: { traceparent: `00-${trace}-${callersSpan}-${flags}` } })
+        yield* ask(`${running.url}/healthz`)
+      }
+      expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
+      expect(collector.spans.map(({ parentSpanId }) => parentSpanId)).toEqual(parents)
+    })
   )
 
   test("that is away goes on as if there were none", () =>
-    inFolder((cwd) =>
-      Effect.gen(function* () {
-        const port = yield* freePort
-        const running = yield* started(cwd, {
-          OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
-          AUDIT: "off"
-        })
-        const token = yield* tokenOf(running.url, yield* register(running.url))
-        yield* Effect.promise(() => running.child.says(/collector does not take what it is sent/))
-        for (let turn = 0; turn < 20; turn++) expect((yield* companies(running.url, token)).status).toBe(200)
-        expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
-        const lines = running.child.stderr().trim().split("\n")
-        // A line that is no JSON, such as an unhandled rejection, fails right here.
-        const told = lines.map((line) => (JSON.parse(line) as Line).message)
-        expect(told).toEqual([
-          "the telemetry collector does not take what it is sent",
-          "the telemetry collector did not take all before the end"
-        ])
+    inFolder(function* (cwd) {
+      const port = yield* freePort
+      const running = yield* started(cwd, {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+        AUDIT: "off"
       })
-    ))
+      const token = yield* tokenOf(running.url, yield* register(running.url))
+      yield* Effect.promise(() => running.child.says(/collector does not take what it is sent/))
+      for (let turn = 0; turn < 20; turn++) expect((yield* companies(running.url, token)).status).toBe(200)
+      expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
+      const lines = running.child.stderr().trim().split("\n")
+      // A line that is no JSON, such as an unhandled rejection, fails right here.
+      const told = lines.map((line) => (JSON.parse(line) as Line).message)
+      expect(told).toEqual([
+        "the telemetry collector does not take what it is sent",
+        "the telemetry collector did not take all before the end"
+      ])
+    }))
 })
 
 const options = {

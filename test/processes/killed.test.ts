@@ -6,6 +6,7 @@ import { challenge, hiddenFields, verifier } from "../given/flow.ts"
 import { startServer } from "../given/server.ts"
 import { companiesStatus, locationOf, postToken, type Registered, register, Visitor } from "../given/serverVisitor.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { scoped } from "../harness/scoped.ts"
 
 const kills = Number(process.env.TEST_KILLS ?? 25)
 const seed = process.env.TEST_SEED ?? "killed"
@@ -170,45 +171,41 @@ const checkGrant = async (url: string, grant: Grant, isReplayed: boolean): Promi
 test(
   `kill -9 in the middle of load, ${kills} times (TEST_SEED=${seed}): what was acknowledged holds, and no code works twice`,
   () =>
-    Effect.runPromise(
-      Effect.scoped(
-        Effect.gen(function* () {
-          const draw = drawFrom(seed)
-          const server = yield* startServer({ env: { RATE_LIMITS: "off" } })
-          const visitor = new Visitor(server.url)
-          yield* Effect.promise(() => visitor.signIn())
-          const ledger: Ledger = { acknowledged: 0, grants: [], clients: [], own: [] }
-          let interrupted = 0
-          for (let killed = 0; killed < kills; killed++) {
-            const since = { grants: ledger.grants.length, clients: ledger.clients.length, own: ledger.own.length }
-            const load = Array.from({ length: workers }, () => work(server.url, visitor, ledger).catch(gone))
-            const enough = ledger.acknowledged + 3 + draw.below(20)
-            yield* pollUntil(
-              Effect.sync(() => ledger.acknowledged >= enough),
-              20_000
-            )
-            // Somewhere in what the workers are about by now.
-            yield* Effect.promise(() => pause(draw.below(20)))
-            // And while a code is out that has no answer yet, however fast the machine is.
-            const isBetweenSteps = () => ledger.grants.slice(since.grants).some(({ access }) => access === undefined)
-            for (let turns = 0; turns < 5000 && !isBetweenSteps(); turns++) yield* Effect.promise(() => pause(0))
-            yield* server.kill
-            yield* Effect.promise(() => Promise.all(load))
-            interrupted += ledger.grants.slice(since.grants).filter(({ access }) => access === undefined).length
-            yield* server.start
-            yield* Effect.promise(() => check(server.url, draw, ledger, since))
-          }
-          const living = ledger.grants.flatMap(({ access }) => access ?? [])
-          const statuses = yield* Effect.promise(() =>
-            Promise.all(living.map((token) => companiesStatus(server.url, token)))
-          )
-          expect(statuses.filter((status) => status !== 200)).toEqual([])
-          // A kill between two steps of a flow is what this is about.
-          expect(living.length).toBeGreaterThan(kills)
-          expect(interrupted).toBeGreaterThan(kills / 2)
-          expect(server.log()).not.toContain("a defect")
-        })
+    scoped(function* () {
+      const draw = drawFrom(seed)
+      const server = yield* startServer({ env: { RATE_LIMITS: "off" } })
+      const visitor = new Visitor(server.url)
+      yield* Effect.promise(() => visitor.signIn())
+      const ledger: Ledger = { acknowledged: 0, grants: [], clients: [], own: [] }
+      let interrupted = 0
+      for (let killed = 0; killed < kills; killed++) {
+        const since = { grants: ledger.grants.length, clients: ledger.clients.length, own: ledger.own.length }
+        const load = Array.from({ length: workers }, () => work(server.url, visitor, ledger).catch(gone))
+        const enough = ledger.acknowledged + 3 + draw.below(20)
+        yield* pollUntil(
+          Effect.sync(() => ledger.acknowledged >= enough),
+          20_000
+        )
+        // Somewhere in what the workers are about by now.
+        yield* Effect.promise(() => pause(draw.below(20)))
+        // And while a code is out that has no answer yet, however fast the machine is.
+        const isBetweenSteps = () => ledger.grants.slice(since.grants).some(({ access }) => access === undefined)
+        for (let turns = 0; turns < 5000 && !isBetweenSteps(); turns++) yield* Effect.promise(() => pause(0))
+        yield* server.kill
+        yield* Effect.promise(() => Promise.all(load))
+        interrupted += ledger.grants.slice(since.grants).filter(({ access }) => access === undefined).length
+        yield* server.start
+        yield* Effect.promise(() => check(server.url, draw, ledger, since))
+      }
+      const living = ledger.grants.flatMap(({ access }) => access ?? [])
+      const statuses = yield* Effect.promise(() =>
+        Promise.all(living.map((token) => companiesStatus(server.url, token)))
       )
-    ),
+      expect(statuses.filter((status) => status !== 200)).toEqual([])
+      // A kill between two steps of a flow is what this is about.
+      expect(living.length).toBeGreaterThan(kills)
+      expect(interrupted).toBeGreaterThan(kills / 2)
+      expect(server.log()).not.toContain("a defect")
+    }),
   300_000
 )

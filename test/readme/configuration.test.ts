@@ -9,6 +9,7 @@ import { readSettings, type Settings, variableNames } from "../../runtimes/serve
 import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
+import { scoped } from "../harness/scoped.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { command } from "../runtimes/given/tessera.ts"
 import { house, serverPage } from "./blocks.ts"
@@ -140,23 +141,19 @@ describe("the pages", () => {
   test(
     "says that a file .env is read, and that the environment goes before it",
     () =>
-      Effect.runPromise(
-        Effect.scoped(
-          Effect.gen(function* () {
-            const cwd = yield* throwawayFolder("dotenv")
-            writeFileSync(join(cwd, ".env"), "PORT=nonsense\n")
-            const doctor = (env: Environment) =>
-              runProgram(node(), [join(house, "runtimes/tessera.mjs"), "doctor"], {
-                cwd,
-                env: { ...plainEnvironment, ...env }
-              })
-            const fromFile = yield* doctor({})
-            expect(fromFile.stdout).toContain("PORT: expected")
-            expect(fromFile.status).toBe(exitStatus.usage)
-            expect((yield* doctor({ PORT: String(yield* freePort) })).status).toBe(exitStatus.done)
+      scoped(function* () {
+        const cwd = yield* throwawayFolder("dotenv")
+        writeFileSync(join(cwd, ".env"), "PORT=nonsense\n")
+        const doctor = (env: Environment) =>
+          runProgram(node(), [join(house, "runtimes/tessera.mjs"), "doctor"], {
+            cwd,
+            env: { ...plainEnvironment, ...env }
           })
-        )
-      ),
+        const fromFile = yield* doctor({})
+        expect(fromFile.stdout).toContain("PORT: expected")
+        expect(fromFile.status).toBe(exitStatus.usage)
+        expect((yield* doctor({ PORT: String(yield* freePort) })).status).toBe(exitStatus.done)
+      }),
     60_000
   )
 })

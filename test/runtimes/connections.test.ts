@@ -9,6 +9,7 @@ import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { runProgram } from "../harness/runProgram.ts"
+import { scoped } from "../harness/scoped.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
 import { head, open, parseAnswer, sendTo, untilClosed } from "./given/wire.ts"
@@ -91,8 +92,6 @@ const onNode: Candidate = {
     })
 }
 
-const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
-
 const get = (target: string) => head({ method: "GET", target })
 
 /** A request that is under way until it is released, and its answer. */
@@ -168,102 +167,90 @@ const asksUntilTold = (port: number) => {
 for (const { name, start } of [onBun, onNode]) {
   describe(`connections of ${name}`, () => {
     test("that are half sent, or sent a byte at a time, are given up, and one that is in use meanwhile is not", () =>
-      scoped(
-        Effect.gen(function* () {
-          const { port } = yield* start(1000, 1000)
-          const used = keepsAsking(port)
-          const half = (text: string, dripping = false) => {
-            const socket = open(port)
-            socket.write(text)
-            if (dripping) drip(socket)
-            return untilClosed(socket)
-          }
-          const post = head({ method: "POST", target: "/", headers: [["content-length", "50000"]] })
-          const ended = yield* Effect.promise(() =>
-            Promise.all([
-              half("GET / HT"),
-              half("GET / HTTP/1.1\r\nhost: a\r\nx-half: "),
-              half("GET / HTTP/1.1\r\nhost: a\r\nx-drip: ", true),
-              half(`${post}abc`),
-              half(`${post}abc`, true)
-            ])
-          )
-          expect(ended.map((raw) => parseAnswer(raw, "GET")?.status ?? 408)).toEqual([408, 408, 408, 408, 408])
-          expect(yield* Effect.promise(used)).toBe("still open")
-          expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(
-            200
-          )
-        })
-      ))
+      scoped(function* () {
+        const { port } = yield* start(1000, 1000)
+        const used = keepsAsking(port)
+        const half = (text: string, dripping = false) => {
+          const socket = open(port)
+          socket.write(text)
+          if (dripping) drip(socket)
+          return untilClosed(socket)
+        }
+        const post = head({ method: "POST", target: "/", headers: [["content-length", "50000"]] })
+        const ended = yield* Effect.promise(() =>
+          Promise.all([
+            half("GET / HT"),
+            half("GET / HTTP/1.1\r\nhost: a\r\nx-half: "),
+            half("GET / HTTP/1.1\r\nhost: a\r\nx-drip: ", true),
+            half(`${post}abc`),
+            half(`${post}abc`, true)
+          ])
+        )
+        expect(ended.map((raw) => parseAnswer(raw, "GET")?.status ?? 408)).toEqual([408, 408, 408, 408, 408])
+        expect(yield* Effect.promise(used)).toBe("still open")
+        expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(200)
+      }))
 
     test("serve one request after another", () =>
-      scoped(
-        Effect.gen(function* () {
-          const { port } = yield* start(5000, 1000)
-          const socket = open(port)
-          const ask = (text: string) =>
-            Effect.promise(() => {
-              const answered = new Promise<Buffer>((resolve) => socket.once("data", resolve))
-              socket.write(text)
-              return answered
-            })
-          const post = head({ method: "POST", target: "/test/unicode", headers: [["content-length", "3"]] })
-          for (const text of [`${post}abc`, get("/test/unicode"), `${post}abc`]) {
-            expect((yield* ask(text)).toString()).toStartWith("HTTP/1.1 200 ")
-          }
-          socket.destroy()
-        })
-      ))
+      scoped(function* () {
+        const { port } = yield* start(5000, 1000)
+        const socket = open(port)
+        const ask = (text: string) =>
+          Effect.promise(() => {
+            const answered = new Promise<Buffer>((resolve) => socket.once("data", resolve))
+            socket.write(text)
+            return answered
+          })
+        const post = head({ method: "POST", target: "/test/unicode", headers: [["content-length", "3"]] })
+        for (const text of [`${post}abc`, get("/test/unicode"), `${post}abc`]) {
+          expect((yield* ask(text)).toString()).toStartWith("HTTP/1.1 200 ")
+        }
+        socket.destroy()
+      }))
 
     test("serve plain requests that are sent before the first is answered", () =>
-      scoped(
-        Effect.gen(function* () {
-          const { port } = yield* start(5000, 1000)
-          const socket = open(port)
-          const all = untilClosed(socket)
-          const plain = get("/test/unicode")
-          socket.write(`${plain}${plain}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`)
-          const raw = yield* Effect.promise(() => all)
-          expect(raw.toString().match(/HTTP\/1\.1 200/g)).toHaveLength(3)
-        })
-      ))
+      scoped(function* () {
+        const { port } = yield* start(5000, 1000)
+        const socket = open(port)
+        const all = untilClosed(socket)
+        const plain = get("/test/unicode")
+        socket.write(`${plain}${plain}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`)
+        const raw = yield* Effect.promise(() => all)
+        expect(raw.toString().match(/HTTP\/1\.1 200/g)).toHaveLength(3)
+      }))
 
     test("end after a body that is too large, whose rest stays unread", () =>
-      scoped(
-        Effect.gen(function* () {
-          // Longer than a test may take: what ends it is not that it was given up.
-          const { port } = yield* start(200_000, 1000)
-          const socket = open(port)
-          const all = untilClosed(socket)
-          socket.write(head({ method: "POST", target: "/", headers: [["content-length", "10000000000"]] }))
-          socket.write("a".repeat(100_000))
-          const raw = yield* Effect.promise(() => all)
-          expect(raw.toString()).toStartWith("HTTP/1.1 413 ")
-          expect(raw.toString()).toMatch(/^connection: close\r$/im)
-          expect(raw.toString()).toContain('"error":"invalid_request"')
-        })
-      ))
+      scoped(function* () {
+        // Longer than a test may take: what ends it is not that it was given up.
+        const { port } = yield* start(200_000, 1000)
+        const socket = open(port)
+        const all = untilClosed(socket)
+        socket.write(head({ method: "POST", target: "/", headers: [["content-length", "10000000000"]] }))
+        socket.write("a".repeat(100_000))
+        const raw = yield* Effect.promise(() => all)
+        expect(raw.toString()).toStartWith("HTTP/1.1 413 ")
+        expect(raw.toString()).toMatch(/^connection: close\r$/im)
+        expect(raw.toString()).toContain('"error":"invalid_request"')
+      }))
 
     test("have their answer before the server goes, and no new one is taken", () =>
-      scoped(
-        Effect.gen(function* () {
-          const { began, close, port, release } = yield* start(10_000, 10_000)
-          const idle = open(port)
-          const idleAnswers = untilClosed(idle)
-          const idleAnswered = new Promise((resolve) => idle.once("data", resolve))
-          idle.write(get("/test/unicode"))
-          yield* Effect.promise(() => idleAnswered)
-          const heldAnswer = yield* hold(port, began)
-          const closed = close()
-          expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
-          // It has gone for newcomers and for who had nothing to wait for, and waits for the one.
-          expect((yield* Effect.promise(() => idleAnswers)).toString()).toContain("200")
-          release()
-          // Who is not told sends the next request over this connection, and gets no answer.
-          expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held", isLast: true })
-          yield* Effect.promise(() => closed)
-        })
-      ))
+      scoped(function* () {
+        const { began, close, port, release } = yield* start(10_000, 10_000)
+        const idle = open(port)
+        const idleAnswers = untilClosed(idle)
+        const idleAnswered = new Promise((resolve) => idle.once("data", resolve))
+        idle.write(get("/test/unicode"))
+        yield* Effect.promise(() => idleAnswered)
+        const heldAnswer = yield* hold(port, began)
+        const closed = close()
+        expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
+        // It has gone for newcomers and for who had nothing to wait for, and waits for the one.
+        expect((yield* Effect.promise(() => idleAnswers)).toString()).toContain("200")
+        release()
+        // Who is not told sends the next request over this connection, and gets no answer.
+        expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held", isLast: true })
+        yield* Effect.promise(() => closed)
+      }))
 
     test("that are in use when the shutdown begins lose no request, and are told which answer is the last", () =>
       scoped(
@@ -278,82 +265,72 @@ for (const { name, start } of [onBun, onNode]) {
       ))
 
     test("that never asked for anything hold up no shutdown", () =>
-      scoped(
-        Effect.gen(function* () {
-          const { began, close, port, release } = yield* start(10_000, hour)
-          const silent = open(port)
-          yield* Effect.promise(() => new Promise((resolve) => silent.once("connect", resolve)))
-          const heldAnswer = yield* hold(port, began)
-          const closed = close()
-          expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
-          release()
-          expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held" })
-          yield* Effect.promise(() => closed)
-          silent.destroy()
-        })
-      ))
+      scoped(function* () {
+        const { began, close, port, release } = yield* start(10_000, hour)
+        const silent = open(port)
+        yield* Effect.promise(() => new Promise((resolve) => silent.once("connect", resolve)))
+        const heldAnswer = yield* hold(port, began)
+        const closed = close()
+        expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
+        release()
+        expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held" })
+        yield* Effect.promise(() => closed)
+        silent.destroy()
+      }))
 
     test("are cut off when the time for the shutdown is over", () =>
-      scoped(
-        Effect.gen(function* () {
-          const { began, close, port } = yield* start(10_000, 100)
-          const held = open(port)
-          const heldAnswer = untilClosed(held)
-          held.write(get("/held"))
-          yield* Effect.promise(began)
-          yield* Effect.promise(close)
-          expect((yield* Effect.promise(() => heldAnswer)).toString()).toBe("")
-        })
-      ))
+      scoped(function* () {
+        const { began, close, port } = yield* start(10_000, 100)
+        const held = open(port)
+        const heldAnswer = untilClosed(held)
+        held.write(get("/held"))
+        yield* Effect.promise(began)
+        yield* Effect.promise(close)
+        expect((yield* Effect.promise(() => heldAnswer)).toString()).toBe("")
+      }))
   })
 }
 
 test("a first request that came while a Node that ends was busy is answered", () =>
-  scoped(
-    Effect.gen(function* () {
-      built ??= yield* Scope.provide(nodeBuild, buildScope)
-      const { stdout } = yield* runProgram(node(), [join(built, "test/runtimes/onNode/busyEnd.js")])
-      expect(stdout).toStartWith("HTTP/1.1 200 OK")
-    })
-  ))
+  scoped(function* () {
+    built ??= yield* Scope.provide(nodeBuild, buildScope)
+    const { stdout } = yield* runProgram(node(), [join(built, "test/runtimes/onNode/busyEnd.js")])
+    expect(stdout).toStartWith("HTTP/1.1 200 OK")
+  }))
 
 test("a request that a host's own `Serve` throws at is a 500, in Node too, and the process goes on", () =>
-  scoped(
-    Effect.gen(function* () {
-      const { close, port } = yield* onNode.start(10_000, 1000)
-      for (const target of ["/throws", "/rejects"]) {
-        const answered = yield* Effect.promise(() => sendTo(port)({ method: "GET", target }))
-        expect([answered.status, JSON.parse(answered.body).error]).toEqual([500, "server_error"])
-      }
-      expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(200)
-      yield* Effect.promise(close)
-    })
-  ))
+  scoped(function* () {
+    const { close, port } = yield* onNode.start(10_000, 1000)
+    for (const target of ["/throws", "/rejects"]) {
+      const answered = yield* Effect.promise(() => sendTo(port)({ method: "GET", target }))
+      expect([answered.status, JSON.parse(answered.body).error]).toEqual([500, "server_error"])
+    }
+    expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(200)
+    yield* Effect.promise(close)
+  }))
 
 test("an answer that Node refuses to send is a 500, in Node too, and the process goes on", () =>
-  scoped(
-    Effect.gen(function* () {
-      const { close, port } = yield* onNode.start(10_000, 1000)
-      for (const path of Object.keys(unsendable)) {
-        for (const target of [path, `${path}?later`]) {
-          const refused = yield* Effect.promise(() => sendTo(port)({ method: "GET", target }))
-          expect([target, refused.status, refused.headers.map(([name]) => name)]).toEqual([
-            target,
-            500,
-            ["cache-control", "content-type", "pragma", "x-content-type-options", "x-request-id"]
-          ])
-          expect(JSON.parse(refused.body)).toMatchObject({ error: "server_error" })
-        }
+  scoped(function* () {
+    const { close, port } = yield* onNode.start(10_000, 1000)
+    for (const path of Object.keys(unsendable)) {
+      for (const target of [path, `${path}?later`]) {
+        const refused = yield* Effect.promise(() => sendTo(port)({ method: "GET", target }))
+        expect([target, refused.status, refused.headers.map(([name]) => name)]).toEqual([
+          target,
+          500,
+          ["cache-control", "content-type", "pragma", "x-content-type-options", "x-request-id"]
+        ])
+        expect(JSON.parse(refused.body)).toMatchObject({ error: "server_error" })
       }
-      const socket = open(port)
-      const all = untilClosed(socket)
-      // On one connection: the next answer is its own, not what is left of the one before.
-      socket.write(
-        `${get("/unsendable/value")}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`
-      )
-      const raw = (yield* Effect.promise(() => all)).toString()
-      expect(raw.match(/HTTP\/1\.1 .*/g)).toEqual(["HTTP/1.1 500 Internal Server Error", "HTTP/1.1 200 OK"])
-      // With status 0, or it fails.
-      yield* Effect.promise(close)
-    })
-  ))
+    }
+    const socket = open(port)
+    const all = untilClosed(socket)
+    // On one connection: the next answer is its own, not what is left of the one before.
+    socket.write(
+      `${get("/unsendable/value")}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`
+    )
+    const raw = (yield* Effect.promise(() => all)).toString()
+    expect(raw.match(/HTTP\/1\.1 .*/g)).toEqual(["HTTP/1.1 500 Internal Server Error", "HTTP/1.1 200 OK"])
+    // With status 0, or it fails.
+    yield* Effect.promise(close)
+  }))

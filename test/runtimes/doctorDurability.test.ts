@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
 import { meddler } from "../adapters/postgres/withStore.ts"
 import { postgresUrl } from "../harness/given.ts"
-import { inFolder } from "../observe/given/serving.ts"
+import { inFolder } from "../harness/scoped.ts"
+
 import { command } from "./given/tessera.ts"
 
 const sealKey = Buffer.alloc(32, 7).toString("base64url")

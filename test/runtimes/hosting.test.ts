@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { ConfigProvider, Context, Effect, Exit, Layer, Logger, Result, type Scope } from "effect"
+import { ConfigProvider, Context, Effect, Exit, Layer, Logger, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { memory } from "../../adapters/memory/store.ts"
@@ -19,7 +19,7 @@ import { housekeeping, inEach } from "../../runtimes/server/housekeeping.ts"
 import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../../runtimes/server/Settings.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
-import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { inFolder } from "../harness/scoped.ts"
 
 const settingsOf = (env: Record<string, string>): Settings =>
   Result.getOrThrow(
@@ -46,9 +46,6 @@ const request = (host: string, path = "/oauth/token"): HttpRequest => ({
   headers: { get: (name) => (name === "host" ? host : undefined) },
   body: ""
 })
-
-const inFolder = <A, E>(body: (folder: string) => Effect.Effect<A, E, Scope.Scope>) =>
-  Effect.runPromise(Effect.scoped(Effect.flatMap(throwawayFolder("hosting"), body)))
 
 describe("WORKSPACES", () => {
   test("is one workspace, a file or the store", () => {
@@ -130,64 +127,60 @@ describe("a file of workspaces", () => {
     ))
 
   test("refuses a start where it cannot be used", () =>
-    inFolder((folder) =>
-      Effect.gen(function* () {
-        const settings = settingsOf({ WORKSPACES: join(folder, "none.json") })
-        const exit = yield* Effect.exit(
-          Layer.build(hostedBy(settings).pipe(Layer.provide([Memory.layer, Entropy.layer])))
-        )
-        expect(Exit.isFailure(exit)).toBe(true)
-      })
-    ))
+    inFolder(function* (folder) {
+      const settings = settingsOf({ WORKSPACES: join(folder, "none.json") })
+      const exit = yield* Effect.exit(
+        Layer.build(hostedBy(settings).pipe(Layer.provide([Memory.layer, Entropy.layer])))
+      )
+      expect(Exit.isFailure(exit)).toBe(true)
+    }))
 
   test("is read again when it changes, and stays as it was where it cannot be", () =>
-    inFolder((folder) =>
-      Effect.gen(function* () {
-        const file = join(folder, "workspaces.json")
-        const put = (text: string) => {
-          // As containers do it: another file takes the name.
-          writeFileSync(`${file}.new`, text)
-          renameSync(`${file}.new`, file)
-        }
-        put(JSON.stringify([acme]))
-        const log: Array<string> = []
-        const logger = Logger.make(({ message }) => void log.push(JSON.stringify(message)))
-        const settings = settingsOf({ BASE_URL: "https://id.example", WORKSPACES: file })
-        yield* Effect.gen(function* () {
-          const context = yield* Layer.build(hostedBy(settings).pipe(Layer.provide([Memory.layer, Entropy.layer])))
-          const { resolve } = Context.get(context, Workspaces)
-          const { each, find, follow } = Context.get(context, Hosted)
-          yield* Effect.forkChild(follow, { startImmediately: true })
-          const idAt = (host: string, at?: string): string | undefined => resolve(request(host, at))?.id
-          const settle = (until: () => boolean) =>
-            pollUntil(Effect.andThen(TestClock.adjust("5 seconds"), Effect.sync(until)), 10_000)
-          const first = resolve(request("acme.example"))
-          expect<unknown>([first?.id, idAt("id.example")]).toEqual([acme.id, home.id])
-          expect(idAt("id.example", "/t/path/oauth/token")).toBe(home.id)
+    inFolder(function* (folder) {
+      const file = join(folder, "workspaces.json")
+      const put = (text: string) => {
+        // As containers do it: another file takes the name.
+        writeFileSync(`${file}.new`, text)
+        renameSync(`${file}.new`, file)
+      }
+      put(JSON.stringify([acme]))
+      const log: Array<string> = []
+      const logger = Logger.make(({ message }) => void log.push(JSON.stringify(message)))
+      const settings = settingsOf({ BASE_URL: "https://id.example", WORKSPACES: file })
+      yield* Effect.gen(function* () {
+        const context = yield* Layer.build(hostedBy(settings).pipe(Layer.provide([Memory.layer, Entropy.layer])))
+        const { resolve } = Context.get(context, Workspaces)
+        const { each, find, follow } = Context.get(context, Hosted)
+        yield* Effect.forkChild(follow, { startImmediately: true })
+        const idAt = (host: string, at?: string): string | undefined => resolve(request(host, at))?.id
+        const settle = (until: () => boolean) =>
+          pollUntil(Effect.andThen(TestClock.adjust("5 seconds"), Effect.sync(until)), 10_000)
+        const first = resolve(request("acme.example"))
+        expect<unknown>([first?.id, idAt("id.example")]).toEqual([acme.id, home.id])
+        expect(idAt("id.example", "/t/path/oauth/token")).toBe(home.id)
 
-          put(JSON.stringify([acme, path]))
-          expect(yield* settle(() => idAt("id.example", "/t/path/oauth/token") === path.id)).toBe(true)
-          expect(resolve(request("acme.example")) === first).toBe(true)
-          expect(yield* find(path.id)).toEqual(path)
-          const seen: Array<string> = []
-          yield* each(({ id }) => Effect.sync(() => void seen.push(id)))
-          expect(seen.sort()).toEqual([acme.id, home.id, path.id].sort())
+        put(JSON.stringify([acme, path]))
+        expect(yield* settle(() => idAt("id.example", "/t/path/oauth/token") === path.id)).toBe(true)
+        expect(resolve(request("acme.example")) === first).toBe(true)
+        expect(yield* find(path.id)).toEqual(path)
+        const seen: Array<string> = []
+        yield* each(({ id }) => Effect.sync(() => void seen.push(id)))
+        expect(seen.sort()).toEqual([acme.id, home.id, path.id].sort())
 
-          put("[{]")
-          expect(yield* settle(() => log.some((line) => line.includes("stay as they were")))).toBe(true)
-          expect(idAt("acme.example")).toBe(acme.id)
+        put("[{]")
+        expect(yield* settle(() => log.some((line) => line.includes("stay as they were")))).toBe(true)
+        expect(idAt("acme.example")).toBe(acme.id)
 
-          put(JSON.stringify([path]))
-          expect(yield* settle(() => idAt("acme.example") === undefined)).toBe(true)
-          expect([idAt("id.example"), idAt("id.example", "/t/path")]).toEqual([home.id, path.id])
+        put(JSON.stringify([path]))
+        expect(yield* settle(() => idAt("acme.example") === undefined)).toBe(true)
+        expect([idAt("id.example"), idAt("id.example", "/t/path")]).toEqual([home.id, path.id])
 
-          rmSync(file)
-          log.length = 0
-          expect(yield* settle(() => log.some((line) => line.includes("ENOENT")))).toBe(true)
-          expect(idAt("id.example", "/t/path")).toBe(path.id)
-        }).pipe(Effect.scoped, Effect.provide([TestClock.layer(), Logger.layer([logger])]))
-      })
-    ))
+        rmSync(file)
+        log.length = 0
+        expect(yield* settle(() => log.some((line) => line.includes("ENOENT")))).toBe(true)
+        expect(idAt("id.example", "/t/path")).toBe(path.id)
+      }).pipe(Effect.scoped, Effect.provide([TestClock.layer(), Logger.layer([logger])]))
+    }))
 })
 
 describe("workspaces of the store", () => {

@@ -1,6 +1,5 @@
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { freePort } from "../../harness/freePort.ts"
-import { throwawayFolder } from "../../harness/throwawayFolder.ts"
 import type { Child } from "../../runtimes/given/Child.ts"
 import { tessera } from "../../runtimes/given/tessera.ts"
 
@@ -8,8 +7,6 @@ export interface Started {
   readonly child: Child
   readonly url: string
 }
-
-export const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
 
 /** A server of the test's own, once it says that it listens. */
 export const started = (cwd: string, env: Readonly<Record<string, string>> = {}) =>
@@ -19,9 +16,6 @@ export const started = (cwd: string, env: Readonly<Record<string, string>> = {})
     yield* Effect.promise(() => child.says(/listening on\s+http/))
     return { child, url: `http://127.0.0.1:${port}` } satisfies Started
   })
-
-export const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>
-  scoped(Effect.flatMap(throwawayFolder("observe"), body))
 
 export const ended = ({ child }: Started, signal: NodeJS.Signals) =>
   Effect.promise(() => {
