@@ -33,6 +33,7 @@ export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
     name: "the API that an owner said a client is learns what a token is good for that may be sent there (RFC 7662 §2.1)",
     when: ({ standing, presenter }) =>
       standing._tag === "access" &&
+      holderOf(standing) !== presenter?.ref &&
       typeof presenter?.serves === "string" &&
       isFor(standing.access.resource, presenter.serves),
     gives: known

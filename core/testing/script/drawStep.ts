@@ -260,7 +260,7 @@ const exchange = (moment: Moment, apis: ReadonlyArray<Client>, live: ReadonlyArr
     token,
     by: isSome(apis) && dice.chance(90) ? dice.pick(apis).ref : anyClient(moment),
     proof: proofOf(dice),
-    scope: dice.chance(40) ? null : dice.pick(scopes),
+    scope: dice.chance(30) ? null : dice.pick(scopes),
     resource:
       bound !== null && dice.chance(40)
         ? dice.pick(["issuer", "below"])
@@ -297,6 +297,11 @@ const offersOfExchanges = (moment: Moment, clients: ReadonlyArray<Client>): Read
         some.map(([ref]) => ref)
       )
     ),
+    ...offersFor(access, 4, (some) => {
+      const [ref] = young(dice, some)
+      const by = isSome(apis) ? dice.pick(apis).ref : anyClient(moment)
+      return { _tag: "Introspect", id, token: { kind: "access", ref }, by, proof: proofOf(dice) }
+    }),
     ...offersFor(chains, 5, (some) => {
       const { client, ref } = young(dice, some)
       return { _tag: "Introspect", id, token: { kind: "access", ref }, by: client, proof: proofOf(dice) }
