@@ -17,6 +17,7 @@ import { type MayMove, makeOpenings, neverMoves, type OtherIssuer, withheld } fr
 import { grantKind, makeRecords } from "./engine/Records.ts"
 import { makeSigning } from "./engine/Signing.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
+import { isDrawn } from "./grant/Grant.ts"
 import {
   allowedMethods,
   finish,
@@ -177,7 +178,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const mostKept = cacheSizes[yield* CacheSize]
   const staleness = policy.clientStaleness
   const signing = makeSigning({ storage, entropy, keys, signatures, staleness })
-  const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
+  const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept, isDrawn))
   const idTokens = makeIdTokens({ owner, policy, signatures, signing })
   const once = makeOnce(storage)
   const openings = makeOpenings(

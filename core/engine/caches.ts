@@ -98,10 +98,13 @@ const readAfterStale = 64
  */
 export class RecordCache<V> {
   private readonly entries: LruMap<string, RecordEntry<V>>
+  private readonly mayAssume: (value: V) => boolean
   private toRead = 0
 
-  constructor(most: number) {
+  /** `mayAssume`: not of a record that goes and comes again under its id, whose versions then begin anew. */
+  constructor(most: number, mayAssume: (value: V) => boolean = () => true) {
     this.entries = new LruMap(most)
+    this.mayAssume = mayAssume
   }
 
   /** What this body was decoded to; bodies are immutable, so the same object says the same. */
@@ -113,7 +116,7 @@ export class RecordCache<V> {
   /** The record as it was last seen. It may be stale: only a swap on its version may rely on it. */
   assumed(workspace: WorkspaceId, id: string): Kept<V> | undefined {
     const entry = this.entries.get(id)
-    if (entry?.workspace !== workspace) return undefined
+    if (entry?.workspace !== workspace || !this.mayAssume(entry.kept.value)) return undefined
     if (this.toRead === 0) return entry.kept
     this.toRead--
     return undefined

@@ -169,6 +169,9 @@ export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
   }
 }
 
+/** Whether no other grant ever has its id: a client's own, and what an issuer asserted, come again under theirs. */
+export const isDrawn = ({ _tag }: Grant): boolean => _tag !== "Standing" && _tag !== "Revoked"
+
 /** How much longer than it counts a record is kept, so that what comes late is still told apart. */
 export const margin: Millis = day
 
