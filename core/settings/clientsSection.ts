@@ -273,7 +273,7 @@ const secretActions = ({ secrets }: ClientRow, about: string, forms: Forms): Rea
     confirmed({
       label: "Drop older secret",
       about,
-      question: "The older secret stops working at once. The audit log tells whether the client still uses it.",
+      question: "The older secret stops working. The audit log tells whether the client still uses it.",
       confirm: "Drop the older secret",
       tone: "danger",
       ...forms("drop-secret")
@@ -281,7 +281,7 @@ const secretActions = ({ secrets }: ClientRow, about: string, forms: Forms): Rea
     confirmed({
       label: "Drop newer secret",
       about,
-      question: "If you did not see the newer one: it stops working at once, and the older one goes on without an end.",
+      question: "If you did not see the newer one: it stops working, and the older one goes on without an end.",
       confirm: "Drop the newer secret",
       tone: "danger",
       ...forms("drop-newer-secret")

@@ -129,7 +129,7 @@ const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: s
             confirmed({
               label: "Remove",
               about,
-              question: "No assertion of it counts any more, and all that it brought ends at once.",
+              question: "No assertion of it counts any more, and all that it brought ends.",
               confirm: "Remove this issuer",
               tone: "danger",
               ...forms("remove", { issuer })

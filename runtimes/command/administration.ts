@@ -51,6 +51,10 @@ export interface Administration {
   readonly note: (event: AuditEvent) => Effect.Effect<void>
 }
 
+/** How late a server that runs notices what a command changed. */
+export const soon = ({ services }: Pick<Administration, "services">): string =>
+  `A server that runs knows within ${services.policy.clientStaleness / 1000} seconds.`
+
 /** The workspace as its record says: with the APIs that are listed and the issuers that are trusted by its owners. */
 export const opened = ({ services, workspace }: Pick<Administration, "services" | "workspace">) =>
   services.openings.open(workspace)

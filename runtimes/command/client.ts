@@ -30,7 +30,7 @@ import { type Policy, ProfileName } from "../../core/rules/Policy.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { sanitizeName } from "../../core/rules/sanitizeName.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
-import { type Administration, administer, opened, WorkspaceFlag } from "./administration.ts"
+import { type Administration, administer, opened, soon, WorkspaceFlag } from "./administration.ts"
 import {
   type CommandFailed,
   examples,
@@ -260,9 +260,8 @@ const accessTokens = Command.make("access-tokens", { id, format, json }, (given)
     const clientId = yield* readId(given.id)
     const outcome = yield* setAccessTokenFormat(services, auditContext, clientId, given.format)
     if (outcome === "unknown") return yield* unknown
-    const seconds = services.policy.clientStaleness / 1000
     yield* print(given.json, { client_id: clientId, access_token_format: given.format }, [
-      `${clientId} has ${given.format} access tokens from its next one on; a server that runs knows within ${seconds} seconds.`,
+      `${clientId} has ${given.format} access tokens from its next one on. ${soon({ services })}`,
       ...(given.format === "jwt" ? outlivingAdvice(settings.policy) : [])
     ])
   })
@@ -284,7 +283,7 @@ const profile = Command.make("profile", { id, profile: profileName, json }, (giv
       return yield* refused(`It would break rules of the profile: ${outcome.broken.join(" ")}`)
     }
     yield* print(given.json, { client_id: clientId, security_profile: given.profile }, [
-      `${clientId} is held to the profile ${given.profile}, by every server that runs.`
+      `${clientId} is held to the profile ${given.profile}. ${soon({ services })}`
     ])
   })
 ).pipe(
@@ -429,7 +428,9 @@ const drop = Command.make(
       const outcome = yield* dropSecret(services, auditContext, clientId, which)
       if (outcome === "unknown") return yield* unknown
       yield* print(given.json, { client_id: clientId, dropped: outcome === "done" }, [
-        outcome === "done" ? `The ${which} secret has stopped working.` : "This client has no older secret."
+        outcome === "done"
+          ? `The ${which} secret has stopped working. ${soon({ services })}`
+          : "This client has no older secret."
       ])
     })
 ).pipe(Command.withDescription("End one of two secrets now: the older, or the newer"))
@@ -460,9 +461,8 @@ const block = Command.make("block", { host, json }, (given) =>
         Effect.fail(reason === "host" ? misused("That is no host.") : refused("1000 hosts are blocked already."))
       )
     )
-    const seconds = services.policy.clientStaleness / 1000
     yield* print(given.json, { host: given.host, deleted }, [
-      `No document of ${given.host} is taken any more; a server that runs knows within ${seconds} seconds.`,
+      `No document of ${given.host} is taken any more. ${soon({ services })}`,
       `Clients that came from there and are deleted, with all that they were granted: ${deleted}.`
     ])
   })

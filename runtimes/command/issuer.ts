@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type BadIssuer, changeIssuer, removeIssuer, trustIssuer } from "../../core/engine/administerWorkspace.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { keysTypedOf, type TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
-import { administer, opened, WorkspaceFlag } from "./administration.ts"
+import { administer, opened, soon, WorkspaceFlag } from "./administration.ts"
 import { readJsonFile } from "./client.ts"
 import { examples, json, misused, notFound, print, refused, switchFlag, table, textFlag } from "./output.ts"
 
@@ -118,7 +118,7 @@ const change = Command.make("change", { address, ...terms, json }, (given) =>
     )
     if (changed === undefined) return yield* notTrusted
     yield* print(given.json, described(changed), [
-      `${given.address} is trusted as far as was said now. ${keepsKeys ? "What it brought goes on." : "With other keys, what it brought has ended."}`
+      `${given.address} is trusted as far as was said now. ${keepsKeys ? "What it brought goes on" : "With other keys, what it brought has ended"}. ${soon({ services })}`
     ])
   })
 ).pipe(
@@ -156,7 +156,7 @@ const remove = Command.make("remove", { address, json }, (given) =>
     const removed = yield* removeIssuer(services, auditContext, yield* opened(administration), given.address)
     if (!removed) return yield* notTrusted
     yield* print(given.json, { issuer: given.address, removed }, [
-      `No assertion of ${given.address} is taken any more, and what it brought has ended.`
+      `No assertion of ${given.address} is taken any more, and what it brought has ended. ${soon({ services })}`
     ])
   })
 ).pipe(Command.withDescription("Take no more assertions of an issuer"))

@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { addResource, removeResource } from "../../core/engine/administerWorkspace.ts"
 import { AccessTokenFormat, type ResourceDefinition } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
-import { administer, opened, WorkspaceFlag } from "./administration.ts"
+import { administer, opened, soon, WorkspaceFlag } from "./administration.ts"
 import { examples, json, notFound, print, table, textFlag } from "./output.ts"
 
 const described = (one: ResourceDefinition, configured: boolean) => ({
@@ -44,10 +44,7 @@ const add = Command.make(
         accessTokenFormat: Option.getOrUndefined(given.accessTokens),
         accessTokenTtl: Option.getOrUndefined(Option.map(given.accessTokenTtl, Duration.toMillis))
       })
-      const seconds = services.policy.clientStaleness / 1000
-      yield* print(given.json, described(added, false), [
-        `Tokens can be for ${added.at} now; a server that runs knows within ${seconds} seconds.`
-      ])
+      yield* print(given.json, described(added, false), [`Tokens can be for ${added.at} now. ${soon({ services })}`])
     })
 ).pipe(
   Command.withDescription("List an API that tokens can be for, wherever it is"),
@@ -86,7 +83,7 @@ const remove = Command.make("remove", { at, json }, (given) =>
     const removed = yield* removeResource(services, auditContext, yield* opened(administration), given.at)
     if (!removed) return yield* notFound("No owner has listed it. What is configured stays.")
     yield* print(given.json, { at: given.at, removed }, [
-      `No new token is for ${given.at}. Those that are out go on until they expire.`
+      `No new token is for ${given.at}. ${soon({ services })} Those that are out go on until they expire.`
     ])
   })
 ).pipe(Command.withDescription("Take an API off the list"))

@@ -2,7 +2,7 @@ import { Argument, Command } from "effect/cli"
 import { retireSigningKey, rotateSigningKeys } from "../../core/engine/administerWorkspace.ts"
 import { goneAt, type Retirement, type SigningKey, type SigningKeys, stateAt } from "../../core/engine/signingKeys.ts"
 import { currentInstant, type Instant } from "../../core/rules/Instant.ts"
-import { administer, WorkspaceFlag } from "./administration.ts"
+import { administer, soon, WorkspaceFlag } from "./administration.ts"
 import { json, notFound, print, refused, switchFlag, table, timeText } from "./output.ts"
 
 const described = (keys: SigningKeys, key: SigningKey, now: Instant) => ({
@@ -65,7 +65,7 @@ const retire = Command.make("retire", { kid, compromised, json }, (given) =>
       `${given.kid} is published no more.`,
       ...(given.compromised
         ? [
-            "What it signed is refused here at once, and elsewhere when the keys are fetched anew: within five minutes, as far as they keep to that."
+            `What it signed is refused. ${soon({ services })} Others refuse it once they fetch the keys anew: within five minutes, as far as they keep to that.`
           ]
         : [])
     ])

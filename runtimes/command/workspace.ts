@@ -8,7 +8,7 @@ import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { hostingProblem, workspaceOfFile } from "../server/hosting.ts"
-import { type Administration, administerAll, by } from "./administration.ts"
+import { type Administration, administerAll, by, soon } from "./administration.ts"
 import {
   type CommandFailed,
   examples,
@@ -77,9 +77,6 @@ const hostingFor = Effect.fnUntraced(function* (
 
 const noteIn = ({ services }: Administration, workspace: WorkspaceId, event: AuditEvent) =>
   note(services.audit, { workspace, requestId: by }, event)
-
-const soon = ({ services }: Administration): string =>
-  `A server that runs knows within ${services.policy.clientStaleness / 1000} seconds.`
 
 /** All that it is configured with, as an entry of a file has it. */
 const described = ({ disabled = false, ...workspace }: Workspace) => ({ ...workspace, disabled })
