@@ -424,6 +424,23 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
       })
     ))
 
+  test("is taken no more within a moment of its issuer's removal by another process, however much is asked meanwhile", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const elsewhere = yield* world.elsewhere
+        const assertion = yield* signed(claimsFor(client))
+        const token = text(jsonOf(yield* bring(world, client, assertion)).access_token)
+        const opened = yield* elsewhere.services.openings.open(elsewhere.workspace)
+        expect(yield* removeIssuer(elsewhere.services, byOwner(elsewhere), opened, login)).toBe(true)
+        for (let asked = 0; asked < 10; asked++) {
+          yield* TestClock.adjust(world.services.policy.clientStaleness / 10)
+          yield* told(world, token)
+        }
+        expect((yield* companies(world, token)).status).toBe(401)
+        expect((yield* bring(world, client, assertion)).status).toBe(400)
+      })
+    ))
+
   test("is taken no more once its issuer is removed, which ends what it brought at once, and is on record", () =>
     inCompany(
       function* ({ client, world }) {
