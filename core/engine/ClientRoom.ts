@@ -50,7 +50,8 @@ const fullFor = 1000
 
 interface Places {
   left: number
-  fullUntil: number
+  /** When the store last had no room. */
+  fullSince: number
 }
 
 const noRoom = new StorageUnavailable({ outcome: "not_done", message: "there is no room for more clients" })
@@ -104,7 +105,7 @@ export const makeClientRoom = (
   const placesOf = (workspace: WorkspaceId): Places => {
     const known = places.get(workspace)
     if (known !== undefined) return known
-    const made = { left: 0, fullUntil: 0 }
+    const made = { left: 0, fullSince: Number.NEGATIVE_INFINITY }
     places.set(workspace, made)
     return made
   }
@@ -120,11 +121,11 @@ export const makeClientRoom = (
         Effect.suspend(() => {
           const now = instantOf(clock)
           // Of those that waited together, the first has taken places for all.
-          if (own.left === 0 && now >= own.fullUntil) {
+          if (own.left === 0 && Math.abs(now - own.fullSince) >= fullFor) {
             return Effect.tap(takeMany(workspace), (many) =>
               Effect.sync(() => {
                 own.left = many
-                own.fullUntil = many === 0 ? now + fullFor : 0
+                own.fullSince = many === 0 ? now : Number.NEGATIVE_INFINITY
               })
             )
           }

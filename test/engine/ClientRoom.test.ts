@@ -229,6 +229,10 @@ test("what is not too much is not counted, and what is full is not asked again w
       expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, []])
       yield* TestClock.adjust(1000)
       expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, ["limit"]])
+      // A clock that was set back does not tell for how long it has been.
+      yield* TestClock.setTime(t0 - 3_600_000)
+      expect((yield* ask(world)).status).toBe(503)
+      expect(world.calls.get.filter((kind) => kind === "limit")).toHaveLength(2)
       yield* clear(world)
       expect(world.calls.list).toEqual(["client"])
       yield* clear(world)
